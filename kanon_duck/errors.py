@@ -1,0 +1,18 @@
+"""The one exception a caller sees, and the one that stops a call nobody waits for any more."""
+
+from __future__ import annotations
+
+
+class KanonError(Exception):
+    """A request that cannot be carried out.
+
+    The message is one clear sentence that names the argument, the offending value and what to do.
+    Whatever the call had begun is rolled back before the message reaches the caller.
+    """
+
+
+class Cancelled(BaseException):
+    """The statement that asked for the work was interrupted: stop, and leave the old state.
+
+    Not an ``Exception``, so that no handler for failures mistakes it for one.
+    """

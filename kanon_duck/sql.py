@@ -1,0 +1,96 @@
+"""The one place that executes SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+from sqlglot import exp
+
+from kanon_duck.errors import KanonError
+
+SQL_FOLDER = Path(__file__).parent / "sql"
+if not SQL_FOLDER.is_dir():  # a source checkout: the wheel carries the folder inside the package
+    SQL_FOLDER = Path(__file__).parent.parent / "sql"
+
+Statement = str | exp.Expression
+
+
+class StatementError(KanonError):
+    """A statement of ours that DuckDB refused: the message carries DuckDB's words and the statement."""
+
+
+class Database:
+    """A connection on which kanon_duck works: a cursor of its own, never the caller's connection.
+
+    Statements are plain text that we wrote, or sqlglot expressions where names or user text take part;
+    values are bound parameters.
+    """
+
+    def __init__(self, cursor: duckdb.DuckDBPyConnection) -> None:
+        self._cursor = cursor
+
+    def execute(self, statement: Statement, parameters: Sequence[Any] = ()) -> Database:
+        """Run one statement (or a script without parameters).
+
+        Raises
+        ------
+        StatementError
+            With DuckDB's message and the statement.
+        """
+        text = statement if isinstance(statement, str) else statement.sql(dialect="duckdb")
+        try:
+            self._cursor.execute(text, list(parameters)) if parameters else self._cursor.execute(text)
+        except duckdb.Error as error:
+            raise StatementError(f"{error}\nin the statement: {text}") from error
+        return self
+
+    def rows(self, statement: Statement, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """All rows of a query, as tuples."""
+        return self.execute(statement, parameters)._cursor.fetchall()
+
+    def records(self, statement: Statement, parameters: Sequence[Any] = ()) -> list[dict[str, Any]]:
+        """All rows of a query, as dictionaries by column name."""
+        self.execute(statement, parameters)
+        names = [column[0] for column in self._cursor.description or []]
+        return [dict(zip(names, row, strict=True)) for row in self._cursor.fetchall()]
+
+    def row(self, statement: Statement, parameters: Sequence[Any] = ()) -> tuple[Any, ...] | None:
+        """The first row of a query, or None."""
+        return self.execute(statement, parameters)._cursor.fetchone()
+
+    def value(self, statement: Statement, parameters: Sequence[Any] = ()) -> Any:
+        """The first column of the first row, or None."""
+        row = self.row(statement, parameters)
+        return None if row is None else row[0]
+
+    def arrow(self, statement: Statement, parameters: Sequence[Any] = ()) -> pa.Table:
+        """The result of a query as an Arrow table."""
+        self.execute(statement, parameters)
+        if hasattr(self._cursor, "to_arrow_table"):  # DuckDB 2.0
+            return self._cursor.to_arrow_table()
+        return self._cursor.fetch_arrow_table()
+
+    def numpy(self, statement: Statement, parameters: Sequence[Any] = ()) -> dict[str, Any]:
+        """The result of a query as NumPy arrays by column name (masked where NULLs occur)."""
+        return self.execute(statement, parameters)._cursor.fetchnumpy()
+
+    def register(self, name: str, table: pa.Table) -> None:
+        """Let statements on this connection read an Arrow table under a name, until `unregister`."""
+        self._cursor.register(name, table)
+
+    def unregister(self, name: str) -> None:
+        """Forget a registered Arrow table."""
+        self._cursor.unregister(name)
+
+    def close(self) -> None:
+        """Close the cursor; an open transaction is rolled back."""
+        self._cursor.close()
+
+
+def script(name: str) -> str:
+    """The text of a file of the ``sql`` folder."""
+    return (SQL_FOLDER / name).read_text(encoding="utf-8")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 
 import duckdb
@@ -45,7 +46,7 @@ class Database:
         try:
             self._cursor.execute(text, list(parameters)) if parameters else self._cursor.execute(text)
         except duckdb.Error as error:
-            raise StatementError(f"{error}\nin the statement: {text}") from error
+            raise StatementError(f"{error}\nin the statement: {shorten(text, 2000)}") from error
         return self
 
     def rows(self, statement: Statement, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
@@ -60,7 +61,8 @@ class Database:
 
     def row(self, statement: Statement, parameters: Sequence[Any] = ()) -> tuple[Any, ...] | None:
         """The first row of a query, or None."""
-        return self.execute(statement, parameters)._cursor.fetchone()
+        rows = self.rows(statement, parameters)
+        return rows[0] if rows else None
 
     def value(self, statement: Statement, parameters: Sequence[Any] = ()) -> Any:
         """The first column of the first row, or None."""

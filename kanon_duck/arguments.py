@@ -1,0 +1,106 @@
+"""Reads the arguments of a procedure: each function returns one of them, or says what is wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from typing import Any
+
+from kanon_duck.errors import KanonError
+
+Arguments = Mapping[str, Any]
+
+
+def text(arguments: Arguments, name: str) -> str:
+    """A text that must be there."""
+    value = arguments.get(name)
+    if value is None:
+        raise KanonError(f"{name} is missing: name it, as in {name} => '...'")
+    if not isinstance(value, str):
+        raise KanonError(f"{name} is {value!r}: it must be a text")
+    if not value.strip():
+        raise KanonError(f"{name} is empty: name it, as in {name} => '...'")
+    return value
+
+
+def choice(arguments: Arguments, name: str, choices: Iterable[str], default: str) -> str:
+    """One of some words, in any case."""
+    value = arguments.get(name)
+    if value is None:
+        return default
+    words = list(choices)
+    for word in words:
+        if isinstance(value, str) and value.strip().lower() == word:
+            return word
+    raise KanonError(f"{name} is {value!r}: it must be one of {', '.join(words)}")
+
+
+def integer(arguments: Arguments, name: str, default: int | None, least: int) -> int:
+    """A whole number."""
+    value = arguments.get(name)
+    if value is None:
+        if default is None:
+            raise KanonError(f"{name} is missing: name it, as in {name} => {max(least, 5)}")
+        return default
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise KanonError(f"{name} is {value!r}: it must be a whole number of at least {least}")
+    if value < least:
+        raise KanonError(f"{name} is {value}: it must be at least {least}")
+    return value
+
+
+def boolean(arguments: Arguments, name: str, default: bool) -> bool:
+    """True or false."""
+    value = arguments.get(name)
+    if value is None:
+        return default
+    if not isinstance(value, bool):
+        raise KanonError(f"{name} is {value!r}: it must be true or false")
+    return value
+
+
+def names(arguments: Arguments, name: str) -> list[str]:
+    """A list of names; a single text is a list of one, and nothing is an empty list."""
+    value = arguments.get(name)
+    if value is None:
+        return []
+    values = [value] if isinstance(value, str) else value
+    if not isinstance(values, list) or not all(isinstance(each, str) and each for each in values):
+        raise KanonError(f"{name} is {value!r}: it must be a column name or a list of column names")
+    return values
+
+
+def mapping(arguments: Arguments, name: str) -> dict[str, Any]:
+    """A structure {'name': value, ...}; nothing is an empty one."""
+    value = arguments.get(name)
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise KanonError(f"{name} is {value!r}: it must have the form {{'name': value}}")
+    return value
+
+
+def one_of(argument: str, given: str, known: Iterable[str], what: str) -> str:
+    """The name among the known ones that is meant, whatever its case.
+
+    Raises
+    ------
+    KanonError
+        When there is none, with the nearest ones.
+    """
+    candidates = list(known)
+    for candidate in candidates:
+        if candidate.lower() == given.lower():
+            return candidate
+    near = get_close_matches(given, candidates, n=1)
+    hint = f"did you mean {near[0]}" if near else f"there are {', '.join(candidates[:20]) or 'none'}"
+    raise KanonError(f"{argument} names {given!r}, but there is no such {what}: {hint}")
+
+
+def refuse_not_yet(arguments: Arguments, defaults: Mapping[str, Any]) -> None:
+    """Refuse options that a later version will have, unless they are typed at their default."""
+    for name, default in defaults.items():
+        value = arguments.get(name)
+        if value is not None and (value.lower() if isinstance(value, str) else value) != default:
+            only = "leave it out" if default is None else f"only {default!r} works so far"
+            raise KanonError(f"{name} is {value!r}, which is not built yet: {only}")

@@ -1,0 +1,88 @@
+"""Recomputes what a release promises from what readers see of it, with plain GROUP BYs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from kanon_duck.models import PrivacyModel
+from kanon_duck.sql import Database
+
+
+@dataclass(frozen=True)
+class ClassSizes:
+    """Sizes of the equivalence classes that a reader sees.
+
+    Attributes
+    ----------
+    rows, classes : int
+    smallest : int or None
+        Rows of the smallest class, None for an empty release.
+    violating_rows : int
+        Rows in classes of fewer than k rows.
+    discernibility : int
+        Sum of the squared sizes.
+    """
+
+    rows: int
+    classes: int
+    smallest: int | None
+    violating_rows: int
+    discernibility: int
+
+    def passes(self, model: PrivacyModel) -> bool:
+        """Whether every class has at least k rows."""
+        return self.smallest is None or self.smallest >= model.k
+
+
+def class_sizes(database: Database, release: exp.Query, cells: list[str], model: PrivacyModel) -> ClassSizes:
+    """Sizes of the classes of rows that share all the given cells (NULL is a value of its own).
+
+    Parameters
+    ----------
+    database : Database
+    release : sqlglot query
+        The released rows.
+    cells : list of str
+        Released columns of the quasi-identifiers asked about.
+    model : PrivacyModel
+    """
+    classes = (
+        exp.select(exp.Count(this=exp.Star()).as_("size"))
+        .from_(release.subquery("release"))
+        .group_by(*(exp.column(cell, "release", quoted=True) for cell in cells))
+    )
+    summary = exp.select(
+        "coalesce(sum(size), 0)",
+        "count(*)",
+        "min(size)",
+        f"coalesce(sum(size) FILTER (WHERE size < {int(model.k)}), 0)",
+        "coalesce(sum(CAST(size AS HUGEINT) * size), 0)",
+        dialect="duckdb",
+    ).from_(classes.subquery("classes"))
+    rows, count, smallest, violating, discernibility = database.rows(summary)[0]
+    return ClassSizes(int(rows), int(count), smallest, int(violating), int(discernibility))
+
+
+def diversity(
+    database: Database, release: exp.Query, cells: list[str], attribute: str
+) -> tuple[int | None, float | None]:
+    """Least number of distinct sensitive values, and highest frequency of one, over the classes of a release.
+
+    NULL counts as one value.
+    """
+    columns = [exp.column(cell, "release", quoted=True) for cell in cells]
+    numbered = [column.as_(f"cell_{number}") for number, column in enumerate(columns)]
+    frequencies = (
+        exp.select(*numbered, exp.Count(this=exp.Star()).as_("frequency"))
+        .from_(release.subquery("release"))
+        .group_by(*columns, exp.column(attribute, "release", quoted=True))
+    )
+    classes = (
+        exp.select("count(*) AS distinct_values", "max(frequency) / sum(frequency) AS share")
+        .from_(frequencies.subquery("frequencies"))
+        .group_by(*(f"cell_{number}" for number in range(len(cells))))
+    )
+    row = database.row(exp.select("min(distinct_values)", "max(share)").from_(classes.subquery("classes")))
+    return row if row is not None else (None, None)

@@ -1,0 +1,38 @@
+"""FROM kanon.check: does a release hold what it declares, recomputed from what readers see?"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from kanon_duck import arguments as read
+from kanon_duck.call import Call, Row
+from kanon_duck.catalog import MaskedView, find_view
+from kanon_duck.check import class_sizes
+from kanon_duck.models import PrivacyModel
+
+
+def run(call: Call) -> list[Row]:
+    """Check a release, over all its quasi-identifiers or a subset that an intruder may know."""
+    view = find_view(call)
+    release = read.integer(call.arguments, "release", view.release, 1)
+    asked = read.names(call.arguments, "quasi_identifiers") or list(view.quasi_identifiers)
+    asked = [read.one_of("quasi_identifiers", name, view.quasi_identifiers, "quasi-identifier") for name in asked]
+    cells = [cell for name in asked for cell in view.cells(name)]
+    sizes = class_sizes(call.database, _as_of(view, release), cells, PrivacyModel(k=view.k))
+    return [
+        {
+            "release": release,
+            "requirement": "k",
+            "attribute": None,
+            "required": view.k,
+            "achieved": sizes.smallest,
+            "violating_rows": sizes.violating_rows,
+            "passed": sizes.passes(PrivacyModel(k=view.k)),
+        }
+    ]
+
+
+def _as_of(view: MaskedView, release: int) -> exp.Select:
+    """The rows of a release, as readers get them."""
+    rows = exp.func("kanon.as_of", exp.Literal.string(view.name), exp.Literal.number(release), dialect="duckdb")
+    return exp.select("*").from_(exp.Table(this=rows))

@@ -1,0 +1,134 @@
+"""CALL kanon.create_masked_view: settings and a source become release 1 of a masked view."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from kanon_duck.call import Call, Row
+from kanon_duck.catalog import (
+    next_view_number,
+    now,
+    record_release,
+    record_view,
+    refuse_taken,
+    release_row,
+    released_table,
+    views_over,
+)
+from kanon_duck.check import diversity
+from kanon_duck.clustering import METHODS
+from kanon_duck.errors import KanonError
+from kanon_duck.generalization import generalize
+from kanon_duck.kept import check_kept
+from kanon_duck.loss import average_class_size, information_loss
+from kanon_duck.microdata import encode, take_snapshot
+from kanon_duck.release import in_force, publish, released_columns, store
+from kanon_duck.settings import Settings, read_settings
+from kanon_duck.sql import Database
+
+MANY_QUASI_IDENTIFIERS = 20
+"""Beyond this many, classes of any size lose most of what they could tell."""
+
+
+def run(call: Call) -> list[Row]:
+    """Make a masked view and its first release."""
+    started = time.perf_counter()
+    database = call.database
+    settings = read_settings(call)
+    refuse_taken(database, settings, call.catalog)
+    rows = take_snapshot(database, settings)
+    _refuse_too_few(rows, settings.model.k)
+    check_kept(database, settings)
+    warnings = _warnings(database, settings)
+    call.checkpoint(None)
+    microdata = encode(database, settings)
+    call.checkpoint(None)
+
+    cluster = METHODS[settings.method]
+    generator = np.random.default_rng(settings.seed)
+    labels = cluster(microdata.encoding, settings.model, generator, call.checkpoint, **settings.method_options)
+    classes = generalize(microdata, labels)
+    per_attribute, loss = information_loss(classes.sizes, classes.shares)
+    losses = dict(zip(settings.roles()["quasi_identifier"], map(float, per_attribute), strict=True))
+    call.checkpoint(None)
+
+    number = next_view_number(database)
+    store(database, number, microdata, labels, classes)
+    call.checkpoint(None)
+    sizes = publish(database, number, settings)
+    l_achieved, max_frequency = _diversity(database, settings)
+    released = {name for name, _ in released_columns(settings)}
+    record_view(database, number, settings, in_force(microdata, settings, database))
+    release = {
+        "release": 1,
+        "released_at": now(),
+        "cause": "create",
+        "rows": sizes.rows,
+        "classes": sizes.classes,
+        "waiting": 0,
+        "suppressed": rows - sizes.rows,
+        "inserted": sizes.rows,
+        "updated": 0,
+        "deleted": 0,
+        "moved": 0,
+        "counterfeits": 0,
+        "k_achieved": sizes.smallest,
+        "l_achieved": l_achieved,
+        "max_frequency": max_frequency,
+        "information_loss": loss,
+        "information_loss_per_row": loss / sizes.rows,
+        "discernibility": sizes.discernibility,
+        "average_class_size": average_class_size(sizes.rows, sizes.classes, settings.model.k),
+        "vulnerable_rows": None,
+        "method": settings.method,
+        "settings_version": 1,
+        "not_released": [name for name in settings.columns if name not in released],
+        "warnings": warnings + microdata.warnings + _costly(losses, sizes.rows),
+        "seconds": time.perf_counter() - started,
+    }
+    record_release(database, number, release, losses)
+    return [release_row(database, settings.name, 1)]
+
+
+def _refuse_too_few(rows: int, k: int) -> None:
+    """A class of k rows needs k rows."""
+    if rows < k:
+        largest = f"the largest possible k is {rows}" if rows >= 2 else "at least 2 rows are needed"
+        raise KanonError(f"k is {k}, but the source has {rows} rows: {largest}")
+
+
+def _warnings(database: Database, settings: Settings) -> list[str]:
+    """What the owner should know before anybody reads the view."""
+    warnings = [f"{name} is released without l, p, alpha or t" for name in settings.sensitive]
+    warnings += [f"{name} is released unchanged although it is linkable" for name in settings.allow_unsafe_keep]
+    if not settings.independent:
+        for name, dropped in views_over(database, settings.source):
+            state = "was made over this source and dropped" if dropped else "is a masked view over this source too"
+            warnings.append(
+                f"{name} {state}: whoever has both can compare them; independent => true says that this is meant"
+            )
+    return warnings
+
+
+def _costly(losses: dict[str, float], rows: int) -> list[str]:
+    """Names the quasi-identifiers that cost most, where there are too many for any class to tell much."""
+    if len(losses) <= MANY_QUASI_IDENTIFIERS:
+        return []
+    worst = sorted(losses, key=lambda name: -losses[name])[:5]
+    shown = ", ".join(f"{name} ({losses[name] / rows:.2f} per row)" for name in worst)
+    return [f"{len(losses)} quasi-identifiers leave little to tell; those that cost most: {shown}"]
+
+
+def _diversity(database: Database, settings: Settings) -> tuple[int | None, float | None]:
+    """Least diversity and highest frequency over classes and sensitive attributes, None without any."""
+    if not settings.sensitive:
+        return None, None
+    from sqlglot import exp
+
+    columns = released_columns(settings)
+    cells = [name for name, source in columns if source.table == "classes"]
+    released = exp.select("*").from_(released_table(settings.name))
+    found = [diversity(database, released, cells, attribute) for attribute in settings.sensitive]
+    return min(least for least, _ in found if least is not None), max(most for _, most in found if most is not None)

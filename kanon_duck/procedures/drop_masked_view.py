@@ -1,0 +1,18 @@
+"""CALL kanon.drop_masked_view: readers lose the view and its released rows; the private history stays."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from kanon_duck.call import Call, Row
+from kanon_duck.catalog import find_view, record_drop, released_table
+
+
+def run(call: Call) -> list[Row]:
+    """Drop a masked view. Its members and history stay, for checks of later views over the same source."""
+    view = find_view(call)
+    masked_view = exp.table_(view.view, db=view.schema, quoted=True)
+    call.database.execute(exp.Drop(this=masked_view, kind="VIEW", exists=True))
+    call.database.execute(exp.Drop(this=released_table(view.name), kind="TABLE", exists=True))
+    record_drop(call.database, view)
+    return [{"view_name": view.name, "releases": view.release}]

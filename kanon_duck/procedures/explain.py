@@ -1,0 +1,60 @@
+"""FROM kanon.explain: where one person of the source is in the current release."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from typing import Any
+
+from kanon_duck.call import Call, Row
+from kanon_duck.catalog import MaskedView, classes_table, find_view, members_table
+from kanon_duck.errors import KanonError
+
+
+def run(call: Call) -> list[Row]:
+    """Class and generalization of the row with a key, or that there is none."""
+    view = find_view(call)
+    if not view.key:
+        raise KanonError(f"masked view {view.name} has no key: its rows cannot be told apart")
+    values = _key_values(view, call.arguments.get("key"))
+    matches = " AND ".join(f"CAST(key_{number} AS VARCHAR) = ?" for number in range(len(view.key)))
+    found = call.database.rows(f"SELECT class FROM {members_table(view.number)} WHERE {matches}", values)
+    key = values[0] if len(values) == 1 else json.dumps(dict(zip(view.key, values, strict=True)))
+    row: Row = {"key": key, "status": "unknown", "class": None, "class_rows": None, "generalization": None}
+    if not found:
+        return [row | {"reason": f"release {view.release} has no row with this key"}]
+    (label,) = found[0]
+    if label is None:
+        return [row | {"status": "suppressed", "reason": "left out of the release for its quality"}]
+    columns = [f"quasi_identifier_{number}" for number in range(len(view.quasi_identifiers))]
+    rows, *cells = call.database.rows(
+        f"SELECT rows, {', '.join(columns)} FROM {classes_table(view.number)} WHERE class = ?", [label]
+    )[0]
+    shown = [f"{name} {cell}" for name, cell in zip(view.quasi_identifiers, cells, strict=True)]
+    return [
+        row
+        | {"status": "released", "class": label, "class_rows": rows, "generalization": ", ".join(shown), "reason": None}
+    ]
+
+
+def _key_values(view: MaskedView, given: Any) -> list[str]:
+    """The typed key as one text per key column."""
+    if given is None:
+        raise KanonError("key is missing: name the row's key, as in key => 4711")
+    if not isinstance(given, dict):
+        if len(view.key) > 1:
+            example = ", ".join(f"'{name}': ..." for name in view.key)
+            raise KanonError(f"key is {given!r}, but the key has several columns: give {{{example}}}")
+        return [_text(given)]
+    spelled = {name.lower(): value for name, value in given.items()}
+    missing = [name for name in view.key if name.lower() not in spelled]
+    if missing or len(spelled) > len(view.key):
+        raise KanonError(f"key is {given!r}: its columns are {', '.join(view.key)}")
+    return [_text(spelled[name.lower()]) for name in view.key]
+
+
+def _text(value: Any) -> str:
+    """A key value as DuckDB writes it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return format(value, "f") if isinstance(value, Decimal) else str(value)

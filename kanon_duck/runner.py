@@ -1,0 +1,241 @@
+"""Carries a call from SQL to a procedure and back, as one transaction that its statement can interrupt.
+
+DuckDB runs a Python function inside the caller's statement, but an interrupt of that statement does not
+reach what the function does elsewhere. So the statement drives the work: its recursive query starts it in
+a thread of its own and then asks again and again whether it is done. Each question is a *beat*. A statement
+that is interrupted stops asking, and work that nobody asks for any more is rolled back. The commit itself
+happens inside the statement's last question, so work whose statement is gone is never committed.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import threading
+import time
+import uuid
+import weakref
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+import duckdb
+from sqlglot import exp
+
+from kanon_duck.call import Call, Row
+from kanon_duck.errors import Cancelled, KanonError
+from kanon_duck.sql import Database
+
+FUNCTION = "kanon_duck_is_not_installed_on_this_connection"
+"""Name of the Python function behind every procedure. Where it is missing, DuckDB's own message
+('Scalar Function with name ... does not exist') tells what is wrong."""
+
+BEAT_SECONDS = 0.05
+"""How long one question waits for the work to end."""
+
+SILENCE_SECONDS = 0.5
+"""After this long without a beat the work pauses; after twice as long again it is abandoned."""
+
+Procedure = Callable[[Call], list[Row]]
+
+_instances: dict[str, Instance] = {}
+_interrupts = 0
+
+
+@dataclass
+class Work:
+    """One call under way."""
+
+    database: Database
+    done: threading.Event = field(default_factory=threading.Event)
+    beat: threading.Event = field(default_factory=threading.Event)
+    last_beat: float = field(default_factory=time.monotonic)
+    interrupts_before: int = field(default_factory=lambda: _interrupts)
+    interrupted: bool = False
+    rows: list[Row] | None = None
+    error: BaseException | None = None
+    ended: bool = False
+
+    def asked(self) -> None:
+        """Note that the statement still waits."""
+        self.last_beat = time.monotonic()
+        self.beat.set()
+
+    def stopped(self) -> bool:
+        """Whether Ctrl-C was pressed since the statement began."""
+        return self.interrupted or _interrupts != self.interrupts_before
+
+    def checkpoint(self, share: float | None = None) -> None:
+        """Stop here if the statement has been interrupted.
+
+        Raises
+        ------
+        Cancelled
+            When the statement no longer asks, or Ctrl-C was pressed since it began.
+        """
+        if self.stopped():
+            raise Cancelled
+        if time.monotonic() - self.last_beat > SILENCE_SECONDS:
+            self.beat.clear()
+            if not self.beat.wait(2 * SILENCE_SECONDS):
+                raise Cancelled
+
+
+@dataclass
+class Instance:
+    """One DuckDB database instance with kanon_duck on it."""
+
+    procedures: Mapping[str, Procedure]
+    connections: list[weakref.ref[duckdb.DuckDBPyConnection]]
+    turn: threading.Lock = field(default_factory=threading.Lock)
+    works: dict[str, Work] = field(default_factory=dict)
+
+    def cursor(self) -> duckdb.DuckDBPyConnection:
+        """A new connection to the database, made from any of those kanon_duck was installed on."""
+        for reference in self.connections:
+            connection = reference()
+            if connection is not None:
+                try:
+                    return connection.cursor()
+                except duckdb.ConnectionException:  # closed; another may still be open
+                    continue
+        raise KanonError(
+            "the connection that kanon_duck was installed on is closed: call kanon_duck.install on this one"
+        )
+
+    def start(self, verb: str, request: str) -> str:
+        """Begin a call; returns the token by which the statement asks for it."""
+        work = Work(Database(self.cursor()))
+        token = uuid.uuid4().hex
+        self.works[token] = work
+        threading.Thread(target=self._run, args=(work, verb, json.loads(request, parse_float=Decimal)), daemon=True).start()
+        return token
+
+    def advance(self, token: str) -> str | None:
+        """One beat: 'done' when the work has ended, None to be asked again."""
+        work = self.works[token]
+        work.asked()
+        try:
+            return "done" if work.done.wait(BEAT_SECONDS) else None
+        except KeyboardInterrupt:
+            work.interrupted = True
+            return "done"
+
+    def finish(self, token: str) -> str:
+        """Commit the work, or roll it back, and say how it ended: a JSON object with rows or error."""
+        work = self.works.pop(token)
+        work.asked()
+        try:
+            if work.stopped():
+                work.error = Cancelled()
+            if work.error is None:
+                work.database.execute("COMMIT")
+        except KanonError as error:
+            work.error = error
+        finally:
+            work.ended = True
+        if work.error is None:
+            return json.dumps({"rows": work.rows}, default=str)
+        return json.dumps({"error": _sentence(work.error)})
+
+    def _run(self, work: Work, verb: str, request: dict[str, Any]) -> None:
+        """The thread of one call: wait for our turn, work, then hold the transaction open until it is ended.
+
+        Calls on one database take turns, so that two of them never change the same view at once.
+        """
+        try:
+            while not self.turn.acquire(timeout=BEAT_SECONDS):
+                work.checkpoint()
+        except Cancelled as error:
+            work.error = error
+            work.done.set()
+            work.database.close()
+            return
+        try:
+            try:
+                catalog, schema = request["catalog"], request["schema"]
+                work.database.execute(exp.Use(this=exp.to_identifier(catalog, quoted=True)))
+                work.database.execute("BEGIN TRANSACTION")
+                call = Call(work.database, request["arguments"], schema, catalog, work.checkpoint)
+                work.rows = self.procedures[verb](call)
+            except Exception as error:  # whatever it is, the caller's statement must hear of it
+                work.error = error
+            work.done.set()
+            while not work.ended:
+                work.checkpoint()
+                time.sleep(BEAT_SECONDS / 10)
+        except Cancelled as error:
+            work.error = error
+            work.done.set()
+        finally:
+            work.database.close()  # rolls back whatever was not committed
+            self.turn.release()
+
+
+def _sentence(error: BaseException) -> str:
+    """What the caller reads of a failure."""
+    if isinstance(error, Cancelled):
+        return "interrupted: nothing was changed"
+    if isinstance(error, KanonError):
+        return str(error)
+    return f"internal error, nothing was changed: {type(error).__name__}: {error}"
+
+
+def serve(connection: duckdb.DuckDBPyConnection, procedures: Mapping[str, Procedure]) -> None:
+    """Make the procedures callable on the database of a connection.
+
+    Calling it again, on the same or another connection to the same database, only adds the connection.
+    """
+    # fetchall: on 2.0 a result that is not read to its end keeps the connection busy
+    known = connection.execute(
+        "SELECT DISTINCT function_name FROM duckdb_functions() WHERE function_name = ?", [FUNCTION]
+    ).fetchall()
+    if known:
+        [(identity,)] = connection.execute(f"SELECT {FUNCTION}('identity', NULL, NULL)").fetchall()
+        instance = _instances[identity]
+        if all(reference() is not connection for reference in instance.connections):
+            instance.connections.append(weakref.ref(connection))
+        return
+
+    identity = uuid.uuid4().hex
+    instance = Instance(procedures, [weakref.ref(connection)])
+    _instances[identity] = instance
+
+    def phase(step: str, first: str | None, second: str | None) -> str | None:
+        if step == "start":
+            return instance.start(first or "", second or "{}")
+        if step == "advance":
+            return instance.advance(first or "")
+        if step == "finish":
+            return instance.finish(first or "")
+        return identity
+
+    text = "VARCHAR"
+    connection.create_function(
+        FUNCTION,
+        phase,
+        [text, text, text],  # type: ignore[list-item]  # duckdb's stubs want its type objects
+        text,  # type: ignore[arg-type]
+        null_handling="special",
+        side_effects=True,
+    )
+    _count_interrupts()
+
+
+def _count_interrupts() -> None:
+    """Notice Ctrl-C also when DuckDB runs our function in a thread of its own.
+
+    Python delivers KeyboardInterrupt to the main thread only, which then waits for that thread. The handler
+    counts and passes on to Python's own; a handler that somebody else has set is left alone.
+    """
+    in_main_thread = threading.current_thread() is threading.main_thread()
+    if not in_main_thread or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        return
+
+    def count(number: int, frame: Any) -> None:
+        global _interrupts
+        _interrupts += 1
+        signal.default_int_handler(number, frame)
+
+    signal.signal(signal.SIGINT, count)

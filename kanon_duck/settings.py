@@ -1,0 +1,340 @@
+"""What the owner of a masked view asks for, checked against the source's columns but not yet its rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from sqlglot import exp
+
+from kanon_duck import arguments as read
+from kanon_duck import hierarchy, names
+from kanon_duck.call import Call
+from kanon_duck.clustering import METHODS
+from kanon_duck.errors import KanonError
+from kanon_duck.models import PrivacyModel
+from kanon_duck.numeric import is_numeric
+from kanon_duck.source import read_source
+from kanon_duck.sql import StatementError
+
+NOT_YET: dict[str, Any] = {
+    "l": None, "entropy_l": None, "recursive_cl": None, "p": None, "alpha": None, "t": None, "protected": None,
+    "effort": "medium", "maintenance": "incremental", "on_delete": "retire", "patience": 3, "capture": "diff",
+    "max_suppression": 0, "unit": None, "derive_from": None,
+}  # fmt: skip
+"""Options that belong to later versions, with the default that stands for them until then."""
+
+METHODS_NOT_YET = (
+    "auto", "mondrian", "enhanced_pk", "greedy_pk", "incognito", "top_down", "threshold", "weighted_c_means",
+)  # fmt: skip
+
+METHOD_OPTIONS = {"k_member": ("next_seed",)}
+"""Options of single methods, by method."""
+
+
+@dataclass(frozen=True)
+class QuasiIdentifier:
+    """A quasi-identifier as declared.
+
+    Attributes
+    ----------
+    name : str
+        The source's column.
+    column_type : str
+        Its DuckDB type.
+    hierarchy : str or None
+        Name of the hierarchy, 'flat' included; None for a numeric one.
+    step, domain
+        As typed, None where left to the default.
+    """
+
+    name: str
+    column_type: str
+    hierarchy: str | None
+    step: Any = None
+    domain: tuple[Any, Any] | None = None
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings of a masked view.
+
+    Attributes
+    ----------
+    view : tuple of str
+        Schema and name of the view.
+    name : str
+        The name by which `kanon.masked_views` lists it.
+    source : str
+        The source as typed.
+    query : sqlglot expression
+        The SELECT that reads it.
+    columns : dict
+        DuckDB type of each column of the source, in its order.
+    key, keep : list of str
+    sensitive : dict
+        Sensitive columns with the hierarchy of each, or None.
+    quasi_identifiers : list of QuasiIdentifier
+        In the source's order.
+    model : PrivacyModel
+    method : str
+    method_options, weights : dict
+    secure, independent : bool
+    seed : int
+    allow_unsafe_keep : list of str
+    """
+
+    view: tuple[str, str]
+    name: str
+    source: str
+    query: exp.Query
+    columns: dict[str, str]
+    key: list[str]
+    quasi_identifiers: list[QuasiIdentifier]
+    sensitive: dict[str, str | None]
+    keep: list[str]
+    model: PrivacyModel
+    method: str
+    method_options: dict[str, Any]
+    weights: dict[str, float]
+    secure: bool
+    independent: bool
+    seed: int
+    allow_unsafe_keep: list[str]
+
+    def roles(self) -> dict[str, list[str]]:
+        """The columns of each role, by the role's name in private tables."""
+        return {
+            "key": self.key,
+            "quasi_identifier": [each.name for each in self.quasi_identifiers],
+            "sensitive": list(self.sensitive),
+            "kept": self.keep,
+        }
+
+
+def read_settings(call: Call) -> Settings:
+    """Read the options of create_masked_view.
+
+    Raises
+    ------
+    KanonError
+        For every option that is missing, of the wrong form, not built yet, or names what is not there.
+    """
+    given = call.arguments
+    read.refuse_not_yet(given, NOT_YET)
+    view = view_parts(call, read.text(given, "view_name"))
+    source = read.text(given, "source")
+    query = read_source(call, source, "source")
+    columns = _source_columns(call, query)
+    key = [read.one_of("key", name, columns, "column of the source") for name in read.names(given, "key")]
+    secure = read.boolean(given, "secure", True)
+    if not key and secure:
+        raise KanonError(
+            "key is missing: a secure masked view must know its people again at every refresh; name the column(s) "
+            "that identify a row, or accept secure => false"
+        )
+    sensitive = _sensitive(call, columns)
+    keep = [read.one_of("keep", name, columns, "column of the source") for name in read.names(given, "keep")]
+    method = _method(given)
+    settings = Settings(
+        view=view,
+        name=names.display(view if view[0] != "main" else view[1:]),
+        source=source,
+        query=query,
+        columns=columns,
+        key=key,
+        quasi_identifiers=_quasi_identifiers(call, columns),
+        sensitive=sensitive,
+        keep=keep,
+        model=PrivacyModel(k=read.integer(given, "k", None, 2)),
+        method=method,
+        method_options=_method_options(given, method),
+        weights={},
+        secure=secure,
+        independent=read.boolean(given, "independent", False),
+        seed=read.integer(given, "seed", 0, 0),
+        allow_unsafe_keep=[
+            read.one_of("allow_unsafe_keep", name, keep, "kept column")
+            for name in read.names(given, "allow_unsafe_keep")
+        ],
+    )
+    settings.weights.update(_weights(given, settings))
+    _check_roles(settings)
+    _check_released_names(settings)
+    return settings
+
+
+def view_parts(call: Call, given: str) -> tuple[str, str]:
+    """Schema and name of a masked view, from its name as typed."""
+    parts = names.parse(given)
+    if len(parts) > 3:
+        raise KanonError(f"view_name is {given!r}: it has more parts than database, schema and name")
+    if len(parts) == 3 and parts[0].lower() != call.catalog.lower():
+        raise KanonError(
+            f"view_name is {given!r}: a masked view is made in the current database {call.catalog}, "
+            f"where its private tables are; USE {parts[0]} first"
+        )
+    schema, name = (parts[-2], parts[-1]) if len(parts) > 1 else (call.schema, parts[-1])
+    known = [
+        row[0]
+        for row in call.database.rows(
+            "SELECT schema_name FROM duckdb_schemas() WHERE database_name = ? AND NOT internal OR schema_name = 'main'",
+            [call.catalog],
+        )
+    ]
+    return read.one_of("view_name", schema, known, "schema"), name
+
+
+def _source_columns(call: Call, query: exp.Query) -> dict[str, str]:
+    """Names and types of the source's columns."""
+    try:
+        described = call.database.rows(exp.Describe(this=query))
+    except StatementError as error:
+        raise KanonError(
+            f"source cannot be read: {str(error).splitlines()[0]} (a call inside BEGIN sees committed tables only)"
+        ) from error
+    columns: dict[str, str] = {}
+    for name, column_type, *_ in described:
+        if name.lower() in {known.lower() for known in columns}:
+            raise KanonError(f"source has two columns named {name}: give one of them another name in a SELECT")
+        columns[name] = column_type
+    return columns
+
+
+def _quasi_identifiers(call: Call, columns: dict[str, str]) -> list[QuasiIdentifier]:
+    """The quasi-identifiers in any of their three spellings."""
+    given = call.arguments.get("quasi_identifiers")
+    if not given:
+        raise KanonError(
+            "quasi_identifiers is missing: name the columns that an intruder may know, as in {'age': 'numeric'}"
+        )
+    if isinstance(given, str):
+        given = [given]
+    known = [row[0] for row in call.database.rows("SELECT hierarchy FROM kanon.hierarchies")]
+    if isinstance(given, list):
+        specifications = {name: None for name in read.names(call.arguments, "quasi_identifiers")}
+        if len(specifications) < len(given):
+            raise KanonError(f"quasi_identifiers names a column twice: {', '.join(given)}")
+    else:
+        specifications = read.mapping(call.arguments, "quasi_identifiers")
+    found: dict[str, QuasiIdentifier] = {}
+    for name, specification in specifications.items():
+        column = read.one_of("quasi_identifiers", name, columns, "column of the source")
+        if column in found:
+            raise KanonError(f"quasi_identifiers names column {column} twice")
+        found[column] = _quasi_identifier(column, columns[column], specification, known)
+    return [found[column] for column in columns if column in found]
+
+
+def _quasi_identifier(name: str, column_type: str, specification: Any, known: list[str]) -> QuasiIdentifier:
+    """One quasi-identifier: a type or hierarchy, a structure, or nothing (then it is inferred)."""
+    argument = f"quasi_identifiers.{name}"
+    details = specification if isinstance(specification, dict) else {"type": specification}
+    for option in details:
+        if option not in ("type", "step", "domain"):
+            raise KanonError(f"{argument} has the option {option!r}: there are type, step and domain")
+    kind = details.get("type")
+    if kind is None:
+        hierarchies = [each for each in known if each.lower() == name.lower()]
+        kind = hierarchies[0] if hierarchies else "numeric" if is_numeric(column_type) and column_type != "BOOLEAN" else "flat"
+    if not isinstance(kind, str):
+        raise KanonError(f"{argument} is {kind!r}: it must be numeric, flat or the name of a hierarchy")
+    if kind.lower() == "numeric":
+        if not is_numeric(column_type):
+            raise KanonError(
+                f"{argument} is numeric, but column {name} is {column_type}: declare it flat or with a hierarchy, "
+                "or cast it in the source"
+            )
+        domain = details.get("domain")
+        if domain is not None and (not isinstance(domain, list) or len(domain) != 2 or None in domain):
+            raise KanonError(f"{argument}.domain is {domain!r}: give its two ends, as in [0, 100]")
+        return QuasiIdentifier(name, column_type, None, details.get("step"), tuple(domain) if domain else None)
+    for option in ("step", "domain"):
+        if details.get(option) is not None:
+            raise KanonError(f"{argument}.{option} is for numeric quasi-identifiers; {kind} is a hierarchy")
+    return QuasiIdentifier(name, column_type, _hierarchy(argument, kind, known))
+
+
+def _hierarchy(argument: str, given: str, known: list[str]) -> str:
+    """A hierarchy's name as it was created; 'flat' is always there."""
+    if given.lower() == "flat":
+        return "flat"
+    return read.one_of(argument, given, known, "hierarchy, and it is neither numeric nor flat")
+
+
+def _sensitive(call: Call, columns: dict[str, str]) -> dict[str, str | None]:
+    """Sensitive columns, as a list or with a hierarchy each."""
+    given = call.arguments.get("sensitive")
+    pairs = given if isinstance(given, dict) else dict.fromkeys(read.names(call.arguments, "sensitive"))
+    known = [row[0] for row in call.database.rows("SELECT hierarchy FROM kanon.hierarchies")]
+    sensitive: dict[str, str | None] = {}
+    for name, tree in pairs.items():
+        column = read.one_of("sensitive", name, columns, "column of the source")
+        if tree is not None and not isinstance(tree, str):
+            raise KanonError(f"sensitive.{name} is {tree!r}: it must be the name of a hierarchy")
+        sensitive[column] = None if tree is None else _hierarchy(f"sensitive.{name}", tree, known)
+    return sensitive
+
+
+def _method(given: read.Arguments) -> str:
+    """The clustering method."""
+    typed = given.get("method")
+    if isinstance(typed, str) and typed.lower() in METHODS_NOT_YET:
+        raise KanonError(f"method is {typed!r}, which is not built yet: choose one of {', '.join(METHODS)}")
+    return read.choice(given, "method", METHODS, "k_member")
+
+
+def _method_options(given: read.Arguments, method: str) -> dict[str, Any]:
+    """Options of the method, by name."""
+    options = read.mapping(given, "method_options")
+    for option in options:
+        if option not in METHOD_OPTIONS.get(method, ()):
+            there = ", ".join(METHOD_OPTIONS.get(method, ())) or "none"
+            raise KanonError(f"method_options has {option!r}, but the options of {method} are: {there}")
+    return options
+
+
+def _weights(given: read.Arguments, settings: Settings) -> dict[str, float]:
+    """Weights of quasi-identifiers in the search."""
+    weights: dict[str, float] = {}
+    known = [each.name for each in settings.quasi_identifiers]
+    for name, weight in read.mapping(given, "weights").items():
+        column = read.one_of("weights", name, known, "quasi-identifier")
+        if isinstance(weight, bool) or not isinstance(weight, int | float | Decimal) or not 0 < weight < 1e6:
+            raise KanonError(f"weights.{name} is {weight!r}: it must be a number above 0 and below 1000000")
+        weights[column] = float(weight)
+    return weights
+
+
+def _check_roles(settings: Settings) -> None:
+    """A column has one role."""
+    roles: dict[str, str] = {}
+    words = {"key": "key", "quasi_identifier": "quasi_identifiers", "sensitive": "sensitive", "kept": "keep"}
+    for role, columns in settings.roles().items():
+        for column in columns:
+            if column in roles:
+                raise KanonError(
+                    f"{words[role]} names {column}, which {roles[column]} names already: a column has one role"
+                )
+            roles[column] = words[role]
+
+
+def _check_released_names(settings: Settings) -> None:
+    """A numeric quasi-identifier x is released as x, x_min and x_max: no other released column has these names."""
+    released = {name.lower() for role in ("quasi_identifier", "sensitive", "kept") for name in settings.roles()[role]}
+    for quasi_identifier in settings.quasi_identifiers:
+        for suffix in ("_min", "_max") if quasi_identifier.hierarchy is None else ():
+            name = f"{quasi_identifier.name}{suffix}"
+            if name.lower() in released:
+                raise KanonError(
+                    f"quasi_identifiers.{quasi_identifier.name} would be released with a column {name}, which the "
+                    "source has too: give that one another name in a SELECT"
+                )
+            released.add(name.lower())
+
+
+def hierarchies_used(settings: Settings) -> set[str]:
+    """Names of the hierarchies that a masked view with these settings uses."""
+    declared = [each.hierarchy for each in settings.quasi_identifiers] + list(settings.sensitive.values())
+    return {name for name in declared if name is not None and name != hierarchy.FLAT}

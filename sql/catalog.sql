@@ -1,0 +1,97 @@
+-- What kanon_duck remembers. Three schemas: `kanon` is the interface, `kanon_released` holds what readers
+-- see, `kanon_private` everything else. All scripts of this folder can be run again at any time.
+CREATE SCHEMA IF NOT EXISTS kanon;
+CREATE SCHEMA IF NOT EXISTS kanon_private;
+CREATE SCHEMA IF NOT EXISTS kanon_released;
+
+-- The version of these tables; one row.
+CREATE TABLE IF NOT EXISTS kanon_private.catalog (version INTEGER NOT NULL);
+
+-- One row per masked view. `view_number` names its private tables: members_7 and classes_7. A dropped view
+-- leaves its row, its settings, its history and these tables, for later checks of views over the same source.
+CREATE TABLE IF NOT EXISTS kanon_private.masked_views (
+    view_number         BIGINT NOT NULL,
+    name                VARCHAR NOT NULL,
+    schema_name         VARCHAR NOT NULL,
+    view_name           VARCHAR NOT NULL,
+    settings_version    INTEGER NOT NULL,
+    status              VARCHAR NOT NULL,      -- current, stale, held, broken; as of checked_at
+    reason              VARCHAR,
+    checked_at          TIMESTAMP NOT NULL,
+    waiting             BIGINT NOT NULL,
+    refresh_recommended VARCHAR,
+    dropped_at          TIMESTAMP
+);
+
+-- What the owner asked for, one row per version; a change is a new version, never silent.
+-- Options that are lists of names are lists; the others that have a structure are JSON text.
+CREATE TABLE IF NOT EXISTS kanon_private.settings (
+    view_number         BIGINT NOT NULL,
+    settings_version    INTEGER NOT NULL,
+    source              VARCHAR NOT NULL,
+    key                 VARCHAR[] NOT NULL,
+    quasi_identifiers   VARCHAR NOT NULL,      -- JSON: type or hierarchy, step and domain of each, as in force
+    sensitive           VARCHAR NOT NULL,      -- JSON: column and hierarchy, or null
+    keep                VARCHAR[] NOT NULL,
+    k                   BIGINT NOT NULL,
+    l                   BIGINT,
+    entropy_l           DOUBLE,
+    recursive_cl        VARCHAR,
+    p                   BIGINT,
+    alpha               DOUBLE,
+    t                   DOUBLE,
+    protected           VARCHAR,
+    method              VARCHAR NOT NULL,
+    effort              VARCHAR NOT NULL,
+    method_options      VARCHAR,
+    maintenance         VARCHAR NOT NULL,
+    secure              BOOLEAN NOT NULL,
+    on_delete           VARCHAR NOT NULL,
+    patience            BIGINT NOT NULL,
+    capture             VARCHAR NOT NULL,
+    max_suppression     DOUBLE NOT NULL,
+    weights             VARCHAR,
+    unit                VARCHAR,
+    seed                BIGINT NOT NULL,
+    allow_unsafe_keep   VARCHAR[] NOT NULL,
+    independent         BOOLEAN NOT NULL,
+    derive_from         VARCHAR
+);
+
+-- The history: one row per release, never changed afterwards.
+CREATE TABLE IF NOT EXISTS kanon_private.releases (
+    view_number              BIGINT NOT NULL,
+    release                  BIGINT NOT NULL,
+    released_at              TIMESTAMP NOT NULL,
+    cause                    VARCHAR NOT NULL,
+    rows                     BIGINT NOT NULL,
+    classes                  BIGINT NOT NULL,
+    waiting                  BIGINT NOT NULL,
+    suppressed               BIGINT NOT NULL,
+    inserted                 BIGINT NOT NULL,
+    updated                  BIGINT NOT NULL,
+    deleted                  BIGINT NOT NULL,
+    moved                    BIGINT NOT NULL,
+    counterfeits             BIGINT NOT NULL,
+    k_achieved               BIGINT NOT NULL,
+    l_achieved               BIGINT,
+    max_frequency            DOUBLE,
+    information_loss         DOUBLE NOT NULL,
+    information_loss_per_row DOUBLE NOT NULL,
+    discernibility           HUGEINT NOT NULL,
+    average_class_size       DOUBLE NOT NULL,
+    vulnerable_rows          BIGINT,           -- NULL: not checked
+    method                   VARCHAR NOT NULL,
+    settings_version         INTEGER NOT NULL,
+    not_released             VARCHAR[] NOT NULL,
+    warnings                 VARCHAR[] NOT NULL,
+    seconds                  DOUBLE NOT NULL
+);
+
+-- Information loss of each quasi-identifier in each release, for kanon.quality.
+CREATE TABLE IF NOT EXISTS kanon_private.attribute_losses (
+    view_number      BIGINT NOT NULL,
+    release          BIGINT NOT NULL,
+    attribute        VARCHAR NOT NULL,
+    information_loss DOUBLE NOT NULL
+);

@@ -1,0 +1,156 @@
+"""Every wrong argument gets one sentence with the argument, the value and what to do; nothing is changed."""
+
+from __future__ import annotations
+
+import duckdb
+import pytest
+
+pytestmark = pytest.mark.surface
+
+PEOPLE = """
+CREATE TABLE people (id INTEGER, age INTEGER, city VARCHAR, income DOUBLE, born DATE, note VARCHAR, age_min INTEGER);
+INSERT INTO people SELECT i, 20 + i, chr(CAST(65 + i % 3 AS INTEGER)), i * 1.5, DATE '2000-01-01' + CAST(i AS INTEGER), 'n' || i, i
+FROM range(12) AS r(i);
+CREATE TABLE few AS FROM people LIMIT 4;
+CREATE TABLE empty AS FROM people LIMIT 0;
+CALL kanon.create_hierarchy('city', levels => 'SELECT * FROM (VALUES (''A'', ''AB'', ''*''), (''B'', ''AB'', ''*''))');
+"""
+
+
+@pytest.fixture
+def people(connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
+    connection.execute(PEOPLE)
+    return connection
+
+
+def snapshot(connection: duckdb.DuckDBPyConnection) -> list[tuple[object, ...]]:
+    """All tables and views with their sizes."""
+    return connection.execute(
+        "SELECT schema_name, table_name, estimated_size FROM duckdb_tables() UNION ALL "
+        "SELECT schema_name, view_name, 0 FROM duckdb_views() WHERE NOT internal ORDER BY ALL"
+    ).fetchall()
+
+
+def create(**changes: str | None) -> str:
+    """A call of create_masked_view that works, with some options changed or left out."""
+    options = {"source": "'people'", "key": "'id'", "k": "3", "quasi_identifiers": "{'age': 'numeric'}"} | changes
+    given = ", ".join(f"{name} => {value}" for name, value in options.items() if value is not None)
+    return f"CALL kanon.create_masked_view('masked', {given})"
+
+
+CASES = [
+    (create(), None),
+    # sources
+    (create(source=None), "source is missing"),
+    (create(source="'nobody'"), "nobody"),
+    (create(source="'SELECT * FROM people; DROP TABLE people'"), "one"),
+    (create(source="'DROP TABLE people'"), "source"),
+    (create(source="'SELECT *, random() AS r FROM people'"), "random"),
+    (create(source="'SELECT * FROM nobody'"), "nobody"),
+    (create(source="'SELECT id, age, age FROM people'"), "age"),
+    (create(source="7"), "source is 7"),
+    # keys
+    (create(key=None), "key is missing"),
+    (create(key="'city'"), "key city is not unique"),
+    (create(key="'idd'"), "did you mean id"),
+    (create(key="'x'", source="'SELECT *, NULL AS x FROM people'"), "key x is NULL in 12 rows"),
+    # quasi-identifiers
+    (create(quasi_identifiers=None), "quasi_identifiers is missing"),
+    (create(quasi_identifiers="[]"), "quasi_identifiers is missing"),
+    (create(quasi_identifiers="['aeg']"), "did you mean age"),
+    (create(quasi_identifiers="['age', 'AGE']"), "twice"),
+    (create(quasi_identifiers="{'city': 'numeric'}"), "declare it flat or with a hierarchy"),
+    (create(quasi_identifiers="{'city': 'nowhere'}"), "nowhere"),
+    (create(quasi_identifiers="{'city': 'city'}"), "'C' (4 rows)"),
+    (create(quasi_identifiers="{'age': {'type': 'numeric', 'stpe': 5}}"), "'stpe'"),
+    (create(quasi_identifiers="{'age': {'type': 'numeric', 'step': 0}}"), "step is 0"),
+    (create(quasi_identifiers="{'age': {'type': 'numeric', 'domain': [50, 20]}}"), "lower end first"),
+    (create(quasi_identifiers="{'age': {'type': 'numeric', 'domain': [50]}}"), "two ends"),
+    (create(quasi_identifiers="{'city': {'type': 'flat', 'step': 2}}"), "step is for numeric"),
+    (create(quasi_identifiers="{'income': 'numeric'}"), "income.step is missing"),
+    (create(quasi_identifiers="{'income': {'type': 'numeric', 'step': 1e-20}}"), "coarser"),
+    (create(quasi_identifiers="{'age': 'numeric'}", source="'SELECT * REPLACE (CAST(''nan'' AS DOUBLE) AS income) FROM people'"), None),
+    (create(quasi_identifiers="{'income': {'step': 1}}", source="'SELECT * REPLACE (CAST(''nan'' AS DOUBLE) AS income) FROM people'"), "NaN"),
+    (create(quasi_identifiers="{'born': {'step': '1 month'}}"), "fixed length"),
+    (create(quasi_identifiers="{'age': 'numeric', 'age_min': 'numeric'}"), "age_min"),
+    (create(quasi_identifiers="7"), "quasi_identifiers is 7"),
+    # roles
+    (create(sensitive="['age']"), "a column has one role"),
+    (create(sensitive="['nothing']"), "sensitive names 'nothing'"),
+    (create(sensitive="{'city': 'nowhere'}"), "nowhere"),
+    (create(keep="['note']"), "allow_unsafe_keep"),
+    (create(keep="['note']", allow_unsafe_keep="['note']"), None),
+    (create(allow_unsafe_keep="['note']"), "allow_unsafe_keep names 'note'"),
+    (create(keep="['age_min']", allow_unsafe_keep="['age_min']"), "age_min"),
+    # models
+    (create(k=None), "k is missing"),
+    (create(k="1"), "at least 2"),
+    (create(k="0"), "at least 2"),
+    (create(k="-3"), "at least 2"),
+    (create(k="'five'"), "'five'"),
+    (create(k="2.5"), "2.5"),
+    (create(k="13"), "largest possible k is 12"),
+    (create(source="'few'", k="10"), "largest possible k is 4"),
+    (create(source="'empty'", k="2"), "0 rows"),
+    # other options
+    (create(method="'K_Member'"), None),
+    (create(method="'magic'"), "one of"),
+    (create(method="'incognito'"), "not built yet"),
+    (create(method_options="{'speed': 11}"), "'speed'"),
+    (create(method_options="{'next_seed': 'nearest'}"), "next_seed"),
+    (create(weights="{'age': 0}"), "weights.age"),
+    (create(weights="{'city': 1}"), "quasi-identifier"),
+    (create(seed="-1"), "seed is -1"),
+    (create(secure="'yes'"), "true or false"),
+    (create(l="3"), "not built yet"),
+    (create(p="2"), "not built yet"),
+    (create(alpha="0.5"), "not built yet"),
+    (create(unit="'id'"), "not built yet"),
+    (create(maintenance="'static'"), "not built yet"),
+    (create(capture="'trigger'"), "not built yet"),
+    (create(derive_from="'x'"), "not built yet"),
+    (create(maintenance="'incremental'", patience="3", capture="'DIFF'", on_delete="'retire'"), None),
+    # names of views
+    ("CALL kanon.create_masked_view('people', source => 'people', key => 'id', k => 3, quasi_identifiers => ['age'])", "is a table already"),
+    ("CALL kanon.create_masked_view('no.such', source => 'people', key => 'id', k => 3, quasi_identifiers => ['age'])", "schema"),
+    ("CALL kanon.create_masked_view('', source => 'people', key => 'id', k => 3, quasi_identifiers => ['age'])", "view_name is empty"),
+    ("CALL kanon.create_masked_view(NULL, source => 'people', key => 'id', k => 3, quasi_identifiers => ['age'])", "view_name is missing"),
+    # other verbs
+    ("CALL kanon.drop_masked_view('nobody')", "nobody"),
+    ("FROM kanon.check('nobody')", "nobody"),
+    ("FROM kanon.quality('nobody')", "nobody"),
+    ("FROM kanon.explain('nobody', key => 1)", "nobody"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("statement", "words"), CASES, ids=[f"{n}-{words}" for n, (_, words) in enumerate(CASES)])
+def test_a_wrong_argument_is_told_and_changes_nothing(
+    people: duckdb.DuckDBPyConnection, statement: str, words: str | None
+) -> None:
+    before = snapshot(people)
+    if words is None:
+        people.execute(statement)
+        assert snapshot(people) != before
+        return
+    with pytest.raises(duckdb.Error) as raised:
+        people.execute(statement)
+    message = str(raised.value)
+    assert words.lower() in message.lower()
+    assert "Traceback" not in message
+    assert "in the statement" not in message
+    assert "internal error" not in message
+    assert len(message.splitlines()) == 1
+    assert snapshot(people) == before
+
+
+def test_checks_of_a_view_name_what_is_wrong(people: duckdb.DuckDBPyConnection) -> None:
+    people.execute(create())
+    for statement, words in [
+        ("FROM kanon.check('masked', release => 9)", "no release 9"),
+        ("FROM kanon.check('masked', quasi_identifiers => ['city'])", "city"),
+        ("FROM kanon.explain('masked')", "key is missing"),
+        ("FROM kanon.check('maskde')", "did you mean masked"),
+        (create(), "masked view already"),
+    ]:
+        with pytest.raises(duckdb.Error, match=words):
+            people.execute(statement).fetchall()

@@ -1,0 +1,330 @@
+"""The kanon-duck command: scripts, the interactive shell and the demonstration."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pexpect
+import pytest
+from rich.console import Console
+
+from kanon_duck.rendering import RECORDS, TABLE_ROWS, Result, print_result
+from kanon_duck.shell import is_complete
+
+COMMAND = [sys.executable, "-c", "from kanon_duck.cli import app; app()"]
+
+ENDLESS = "SELECT max(hash(a.range, b.range)) FROM range(100_000_000) a, range(100_000) b"
+
+pytestmark = pytest.mark.surface
+
+
+def run(*arguments: str | Path, text: str = "") -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*COMMAND, *map(str, arguments)],
+        input=text,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=60,
+        env=os.environ | {"COLUMNS": "100"},
+    )
+
+
+def lines(output: str) -> list[list[str]]:
+    """The words of each line that has any."""
+    return [line.split() for line in output.splitlines() if line.strip()]
+
+
+# Scripts
+
+
+def test_every_result_is_printed() -> None:
+    done = run("sql", ":memory:", "-c", "SELECT 1 AS one; SELECT 'a' AS letter, NULL AS nothing")
+    assert (done.returncode, done.stderr) == (0, "")
+    printed = lines(done.stdout)
+    assert ["one"] in printed
+    assert ["1"] in printed
+    assert ["letter", "nothing"] in printed
+    assert ["a", "NULL"] in printed
+
+
+def test_the_first_error_ends_a_script(tmp_path: Path) -> None:
+    database = tmp_path / "people.duckdb"
+    done = run("sql", database, "-c", "CREATE TABLE a AS SELECT 7; FROM missing; CREATE TABLE b AS SELECT 8")
+    assert done.returncode == 1
+    assert "missing does not exist" in done.stderr
+    assert "Traceback" not in done.stderr
+    with duckdb.connect(str(database)) as connection:
+        tables = connection.execute(
+            "SELECT table_name FROM duckdb_tables() WHERE schema_name = 'main'"
+        ).fetchall()
+    assert tables == [("a",)]
+
+
+def test_a_syntax_error_runs_nothing(tmp_path: Path) -> None:
+    done = run("sql", tmp_path / "people.duckdb", "-c", "CREATE TABLE a AS SELECT 7; SELEC 1")
+    assert done.returncode == 1
+    assert "syntax error" in done.stderr
+    assert "does not exist" in run("sql", tmp_path / "people.duckdb", "-c", "FROM a").stderr
+
+
+def test_an_error_of_a_procedure_is_one_sentence() -> None:
+    done = run("sql", ":memory:", "-c", "SELECT error('k is 1: give at least 2')")
+    assert done.stderr == "k is 1: give at least 2\n"
+
+
+def test_scripts_from_a_file_and_from_standard_input(tmp_path: Path) -> None:
+    file = tmp_path / "script.sql"
+    file.write_text("-- a comment; with a semicolon\nSELECT 'Grüße; 世界' AS text;\n", encoding="utf-8")
+    from_file = run("sql", ":memory:", "-f", file)
+    from_input = run("sql", ":memory:", text=file.read_text(encoding="utf-8"))
+    assert from_file.returncode == from_input.returncode == 0
+    assert from_file.stdout == from_input.stdout
+    assert "Grüße; 世界" in from_file.stdout
+
+
+def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
+    latin = tmp_path / "latin.sql"
+    latin.write_bytes("SELECT 'ü'".encode("latin-1"))
+    done = run("sql", ":memory:", "-f", latin)
+    assert (done.returncode, done.stderr) == (1, f"{latin} is not UTF-8 text (byte 8): save it as UTF-8.\n")
+    assert run("sql", ":memory:", "-f", tmp_path / "missing.sql").returncode == 2
+    assert run("sql", ":memory:", "-f", latin, "-c", "SELECT 1").returncode == 2
+
+
+def test_a_file_that_is_no_database_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "notes.txt"
+    file.write_text("not a database, but long enough to be read as the header of one " * 1000)
+    done = run("sql", file, "-c", "SELECT 1")
+    assert done.returncode == 1
+    assert "valid DuckDB database" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_locked_database_is_told_in_one_sentence(tmp_path: Path) -> None:
+    database = tmp_path / "people.duckdb"
+    with duckdb.connect(str(database)):
+        done = run("sql", database, "-c", "SELECT 1")
+    assert done.returncode == 1
+    assert (
+        done.stderr == f"{database} is open in another process: close it there, or open a copy of the file.\n"
+    )
+
+
+def test_interrupt_ends_a_script() -> None:
+    script = f"SELECT 'started' AS state; {ENDLESS}; SELECT 'after' AS state"
+    with subprocess.Popen(
+        [*COMMAND, "sql", ":memory:", "-c", script],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONUNBUFFERED": "1"},
+    ) as process:
+        assert process.stdout is not None
+        while "started" not in process.stdout.readline():
+            pass
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        output, error = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert error == "Stopped.\n"
+    assert "after" not in output
+
+
+# Tables
+
+
+def rendered(
+    columns: list[str], types: list[str], rows: list[tuple[Any, ...]], total: int, width: int
+) -> str:
+    console = Console(file=io.StringIO(), width=width)
+    print_result(console, Result(columns, types, rows, total))
+    assert isinstance(console.file, io.StringIO)
+    return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())
+
+
+def test_a_table() -> None:
+    rows = [("a", 1, [1, None]), ("[red]b[/red]", 1000, None)]
+    assert rendered(["name", "age", "list"], ["VARCHAR", "BIGINT", "BIGINT[]"], rows, 2, 80) == (
+        "name            age   list\n"
+        "───────────────────────────────\n"
+        "a                 1   [1, NULL]\n"
+        "[red]b[/red]   1000   NULL\n"
+    )
+
+
+def test_a_long_result_is_cut_and_says_so() -> None:
+    text = rendered(["n"], ["BIGINT"], [(n,) for n in range(TABLE_ROWS)], 12_345, 80)
+    assert text.endswith(f"\n{TABLE_ROWS - 1}\nthe first {TABLE_ROWS} of 12,345 rows\n")
+
+
+def test_a_wide_result_is_shown_row_by_row() -> None:
+    columns = [f"column_{number}" for number in range(9)]
+    text = rendered(columns, ["VARCHAR"] * 9, [("x" * 10,) * 9] * 12, 12, 80)
+    assert "row 1\ncolumn_0  xxxxxxxxxx\ncolumn_1  xxxxxxxxxx\n" in text
+    assert f"row {RECORDS}" in text
+    assert text.endswith(f"the first {RECORDS} of 12 rows\n")
+
+
+def test_an_empty_result_says_so() -> None:
+    assert rendered(["a"], ["BIGINT"], [], 0, 80).endswith("no rows\n")
+
+
+# The interactive shell
+
+
+@pytest.mark.parametrize(
+    ("text", "complete"),
+    [
+        ("", True),
+        (".tables", True),
+        ("SELECT 1;", True),
+        ("SELECT 1; -- why", True),
+        ("SELECT ';';\n", True),
+        ("SELECT $$;$$;", True),
+        ("SELECT 1", False),
+        ("SELECT 1 -- ;", False),
+        ("SELECT ';", False),
+        ('SELECT ";', False),
+        ("SELECT 1 /* ;", False),
+        ("SELECT $$;", False),
+    ],
+)
+def test_a_statement_is_complete_at_its_semicolon(text: str, complete: bool) -> None:
+    assert is_complete(text) == complete
+
+
+class Shell:
+    """The shell in a terminal of its own."""
+
+    def __init__(self, home: Path, database: str = ":memory:") -> None:
+        self.process = pexpect.spawn(
+            COMMAND[0],
+            [*COMMAND[1:], "sql", database],
+            env=os.environ
+            | {"HOME": str(home), "NO_COLOR": "1", "PROMPT_TOOLKIT_NO_CPR": "1", "TERM": "xterm"},
+            encoding="utf-8",
+            dimensions=(40, 200),
+            timeout=30,
+        )
+        self.process.delaybeforesend = 0.2
+        self.prompt()
+
+    def prompt(self) -> None:
+        self.process.expect_exact("\x1b[?2004h")  # the terminal is told so whenever typing begins
+
+    def enter(self, text: str, *answers: str) -> None:
+        """Type a line and wait for each of the answers in turn, which must differ from what is typed."""
+        self.process.send(text + "\r")
+        for answer in answers:
+            self.process.expect_exact(answer)
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Iterator[Shell]:
+    opened = Shell(tmp_path)
+    yield opened
+    opened.process.close(force=True)
+
+
+def test_shell_statement_over_several_lines(shell: Shell) -> None:
+    shell.enter("SELECT 40 +", "...>")
+    shell.enter("2 AS answer;", "42")
+
+
+def test_shell_survives_errors(shell: Shell) -> None:
+    shell.enter("SELECT nonsense;", "Binder Error")
+    shell.enter("SELEC 1;", "syntax error")
+    shell.enter(".nonsense", "There is no command .nonsense")
+    shell.enter("SELECT 6 * 7;", "42")
+    assert "Traceback" not in shell.process.before
+
+
+def test_shell_tells_how_long_a_slow_statement_took(shell: Shell) -> None:
+    shell.enter("SET threads = 1;")
+    shell.prompt()
+    shell.enter("SELECT 6 * 7, max(hash(range)) FROM range(400_000_000);", "42")
+    shell.process.expect(r"\d\.\d s\b")
+
+
+def test_shell_interrupt_clears_what_is_typed(shell: Shell) -> None:
+    shell.enter("SELECT 'never ended", "...>")
+    shell.process.sendintr()
+    shell.enter("SELECT 6 * 7;", "42")
+
+
+def test_shell_interrupt_stops_the_statement_and_nothing_else(shell: Shell) -> None:
+    shell.enter("CREATE TEMP TABLE kept AS SELECT 6 * 7;", "1 rows")
+    shell.prompt()
+    for _ in range(2):
+        shell.process.send(ENDLESS + ";\r")
+        time.sleep(1)
+        shell.process.sendintr()
+        shell.process.expect_exact("Stopped.")
+        shell.prompt()
+    shell.enter("FROM kept;", "42")
+
+
+def test_shell_interrupt_stops_a_long_result(shell: Shell) -> None:
+    shell.process.send("FROM range(100_000_000_000);\r")
+    time.sleep(1)
+    shell.process.sendintr()
+    shell.process.expect_exact("Stopped.")
+    shell.enter("SELECT 6 * 7;", "42")
+
+
+def test_shell_commands_and_leaving(shell: Shell) -> None:
+    shell.enter("CREATE TABLE patients (name VARCHAR);")
+    shell.prompt()
+    shell.enter(".tables", "patients", "table")
+    shell.enter(".help", "Ctrl-C")
+    shell.process.sendeof()
+    shell.process.expect(pexpect.EOF)
+    shell.process.close()
+    assert shell.process.exitstatus == 0
+
+
+def test_shell_completes_names(shell: Shell) -> None:
+    shell.enter("CREATE TABLE patients AS SELECT 6 * 7;", "1 rows")
+    shell.prompt()
+    shell.process.send("FROM pati\t")
+    shell.process.expect_exact("ents")
+    shell.enter(";", "42")
+
+
+def test_shell_remembers_statements_privately(tmp_path: Path) -> None:
+    shell = Shell(tmp_path)
+    shell.enter("SELECT 6 * 7;", "42")
+    shell.enter(".quit", "")
+    shell.process.expect(pexpect.EOF)
+    again = Shell(tmp_path)
+    again.enter("\x1b[A\x1b[A", "42")  # two lines back
+    again.process.close(force=True)
+    assert stat.S_IMODE((tmp_path / ".kanon_duck_history").stat().st_mode) == 0o600
+
+
+# The demonstration
+
+
+def test_demo_ends_with_a_checked_masked_view(tmp_path: Path) -> None:
+    database = tmp_path / "clinic.duckdb"
+    done = run("demo", database)
+    assert (done.returncode, done.stderr) == (0, "")
+    with duckdb.connect(str(database), read_only=True) as connection:  # an ordinary client reads the view
+        rows = connection.execute("SELECT count(*) FROM patients_masked GROUP BY age, zip, gender").fetchall()
+    assert sum(count for (count,) in rows) == 10_000
+    assert min(count for (count,) in rows) >= 5
+
+
+def test_demo_prints_the_same_patients_everywhere() -> None:
+    assert ["1", "Edith", "72", "41360", "female", "Arthrosis", "2025-02-01"] in lines(run("demo").stdout)

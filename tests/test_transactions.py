@@ -1,0 +1,198 @@
+"""A procedure happens whole or not at all: after errors, interrupts of both kinds, and kills at any moment."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import duckdb
+import pytest
+
+import kanon_duck
+
+KILLS = 24
+
+PEOPLE = """
+CREATE TABLE people AS
+SELECT i AS id, CAST(hash(i) % 70 AS INTEGER) AS age, CAST(hash(i, 1) % 500 AS INTEGER) AS income,
+       CAST(hash(i, 2) % 40 AS VARCHAR) AS city, CAST(hash(i, 3) % 9 AS VARCHAR) AS disease
+FROM range({}) AS r(i)
+"""
+
+MASK = """
+CALL kanon.create_masked_view('masked', source => 'people', key => 'id', k => 5, {} sensitive => ['disease'],
+     quasi_identifiers => {{'age': 'numeric', 'income': 'numeric', 'city': 'flat'}})
+"""
+
+
+def state(connection: duckdb.DuckDBPyConnection) -> dict[str, object]:
+    """Everything kanon_duck has written."""
+    counts = {}
+    for schema, table in connection.execute(
+        "SELECT schema_name, table_name FROM duckdb_tables() WHERE schema_name LIKE 'kanon%' ORDER BY ALL"
+    ).fetchall():
+        [(counts[f"{schema}.{table}"],)] = connection.execute(f'SELECT count(*) FROM "{schema}"."{table}"').fetchall()
+    views = connection.execute("SELECT view_name FROM duckdb_views() WHERE view_name = 'masked'").fetchall()
+    return counts | {"views": views}
+
+
+def wait_until_ended(connection: duckdb.DuckDBPyConnection) -> None:
+    """Calls take turns, so this one returns when the work before it has ended."""
+    connection.execute("CALL kanon.create_hierarchy('turn', prefix => 2)")
+    connection.execute("CALL kanon.drop_hierarchy('turn')")
+
+
+@pytest.mark.surface
+def test_interrupt_from_another_thread_leaves_the_old_state(connection: duckdb.DuckDBPyConnection) -> None:
+    connection.execute(PEOPLE.format(60_000))
+    before = state(connection)
+    for delay in (0.2, 0.6, 1.2):
+        timer = threading.Timer(delay, connection.interrupt)
+        timer.start()
+        started = time.monotonic()
+        with pytest.raises(duckdb.InterruptException):
+            connection.execute(MASK.format(""))
+        assert time.monotonic() - started < delay + 2
+        wait_until_ended(connection)
+        assert state(connection) == before
+    assert connection.execute("SELECT count(*) FROM people").fetchall() == [(60_000,)]
+
+
+@pytest.mark.surface
+def test_control_c_leaves_the_old_state(tmp_path: Path) -> None:
+    code = f"""
+import os, signal, sys, threading, time
+import kanon_duck
+connection = kanon_duck.connect(sys.argv[1])
+connection.execute('''{PEOPLE.format(60_000)}''')
+for delay in (0.3, 0.6, 0.9, 1.2, 1.5):
+    threading.Timer(delay, os.kill, (os.getpid(), signal.SIGINT)).start()
+    try:
+        connection.execute('''{MASK.format("")}''')
+        print("finished")
+    except BaseException as error:
+        print("stopped", type(error).__name__)
+    time.sleep(0.1)
+connection.execute("CALL kanon.create_hierarchy('turn', prefix => 2)")
+print(connection.execute("SELECT count(*) FROM kanon.masked_views").fetchall())
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "c.db")], capture_output=True, text=True, timeout=100, check=False
+    )
+    lines = done.stdout.splitlines()
+    assert [line.split()[0] for line in lines[:5]] == ["stopped"] * 5, done.stdout + done.stderr
+    assert lines[5] == "[(0,)]"
+
+
+def test_kill_at_any_moment_leaves_the_old_state(tmp_path: Path) -> None:
+    path = tmp_path / "killed.db"
+    with kanon_duck.connect(str(path)) as connection:
+        connection.execute(PEOPLE.format(3_000))
+        connection.execute(MASK.format(""))  # compiles the kernels
+        connection.execute("CALL kanon.drop_masked_view('masked')")
+        before = state(connection)
+    code = f"""
+import sys, kanon_duck
+connection = kanon_duck.connect(sys.argv[1])
+print("ready", flush=True)
+connection.execute('''{MASK.format("")}''')
+print("done", flush=True)
+"""
+    generator = random.Random(7)
+    whole = 0
+    for _ in range(KILLS):
+        process = subprocess.Popen([sys.executable, "-c", code, str(path)], stdout=subprocess.PIPE, text=True)
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(generator.uniform(0, 0.9))
+        os.kill(process.pid, signal.SIGKILL)
+        process.communicate()
+        with kanon_duck.connect(str(path)) as connection:
+            after = state(connection)
+            if after != before:
+                whole += 1
+                [(rows,)] = connection.execute("SELECT count(*) FROM masked").fetchall()
+                assert rows == 3_000
+                assert connection.execute("SELECT passed FROM kanon.check('masked')").fetchall() == [(True,)]
+                connection.execute("CALL kanon.drop_masked_view('masked')")
+                before = state(connection)
+    assert whole < KILLS, "no kill came before the end: the test proves nothing"
+
+
+@pytest.mark.surface
+def test_calls_of_two_threads_take_turns(connection: duckdb.DuckDBPyConnection) -> None:
+    connection.execute(PEOPLE.format(2_000))
+    failures: list[Exception] = []
+
+    def mask(number: int) -> None:
+        cursor = connection.cursor()
+        try:
+            cursor.execute(MASK.replace("'masked'", f"'masked_{number}'").format("independent => true,"))
+        except Exception as error:  # told by the assertion below
+            failures.append(error)
+
+    threads = [threading.Thread(target=mask, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    assert connection.execute("SELECT count(*) FROM kanon.masked_views").fetchall() == [(4,)]
+
+
+@pytest.mark.surface
+def test_a_caller_inside_begin_sees_committed_rows_only(connection: duckdb.DuckDBPyConnection) -> None:
+    connection.execute(PEOPLE.format(100))
+    connection.execute("BEGIN")
+    connection.execute("INSERT INTO people SELECT * REPLACE (id + 1000 AS id) FROM people")
+    connection.execute("CREATE TABLE later AS FROM people")
+    connection.execute(MASK.format(""))
+    with pytest.raises(duckdb.Error, match="inside BEGIN sees committed"):
+        connection.execute(MASK.replace("'people'", "'later'").replace("'masked'", "'other'").format(""))
+    connection.execute("ROLLBACK")
+    assert connection.execute("SELECT count(*) FROM masked").fetchall() == [(100,)]
+
+
+@pytest.mark.surface
+def test_install_is_idempotent_and_refuses_what_it_cannot_read(tmp_path: Path) -> None:
+    path = str(tmp_path / "one.db")
+    connection = duckdb.connect(path)
+    for _ in range(3):
+        assert kanon_duck.install(connection) is connection
+    other = connection.cursor()
+    kanon_duck.install(other)
+    connection.close()  # calls now go through the other connection
+    other.execute("CALL kanon.create_hierarchy('zip', prefix => 5)")
+    other.execute("UPDATE kanon_private.catalog SET version = 99")
+    other.close()
+    with pytest.raises(kanon_duck.KanonError, match="newer kanon_duck"):
+        kanon_duck.connect(path)
+
+
+@pytest.mark.surface
+def test_install_read_only(tmp_path: Path) -> None:
+    path = str(tmp_path / "one.db")
+    duckdb.connect(path).close()
+    with pytest.raises(kanon_duck.KanonError, match="read-only"):
+        kanon_duck.connect(path, read_only=True)
+    with kanon_duck.connect(path) as connection:
+        connection.execute(PEOPLE.format(100))
+        connection.execute(MASK.format(""))
+    with kanon_duck.connect(path, read_only=True) as connection:
+        assert connection.execute("SELECT passed FROM kanon.check('masked')").fetchall() == [(True,)]
+        with pytest.raises(duckdb.Error, match="read-only"):
+            connection.execute("CALL kanon.create_hierarchy('zip', prefix => 5)")
+
+
+@pytest.mark.surface
+def test_install_refuses_a_foreign_schema(tmp_path: Path) -> None:
+    connection = duckdb.connect(str(tmp_path / "one.db"))
+    connection.execute("CREATE SCHEMA kanon")
+    with pytest.raises(kanon_duck.KanonError, match="schema kanon that kanon_duck did not make"):
+        kanon_duck.install(connection)

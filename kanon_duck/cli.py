@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated
 
 import duckdb
 import typer
 from rich.console import Console
 
 import kanon_duck
-from kanon_duck.demo import demo_script
+from kanon_duck.demo import run_demo
 from kanon_duck.errors import KanonError
-from kanon_duck.script import error_message, print_error, run_script
+from kanon_duck.script import error_message, print_error, print_stopped, run_script
 from kanon_duck.shell import run_shell
 
 app = typer.Typer(
@@ -40,49 +42,50 @@ def sql(
     """Run SQL on a database; without -c and -f, in an interactive shell."""
     if command is not None and file is not None:
         raise typer.BadParameter("-c and -f exclude each other: give one of them.")
-    with _open(database) as connection:
+    with _failures_in_one_message(), _open(database) as connection:
         if command is not None:
-            _run(connection, command)
+            run_script(connection, command, console)
         elif file is not None:
-            _run(connection, _text(file))
+            run_script(connection, _text(file), console)
         elif sys.stdin.isatty():
             run_shell(connection, console, errors)
         else:
-            _run(connection, sys.stdin.read())
+            run_script(connection, sys.stdin.read(), console)
 
 
 @app.command()
 def demo(database: Database = ":memory:") -> None:
     """Mask a clinic's table of 10,000 made-up patients, and show what readers and the owner see."""
-    with _open(database) as connection:
-        _run(connection, demo_script(), echo=True)
+    with _failures_in_one_message(), _open(database) as connection:
+        run_demo(connection, console)
+
+
+@contextmanager
+def _failures_in_one_message() -> Iterator[None]:
+    """End the command with one message on standard error and an exit code where it cannot go on."""
+    try:
+        yield
+    except (duckdb.Error, KanonError) as error:
+        print_error(errors, error_message(error))
+        raise typer.Exit(1) from error
+    except KeyboardInterrupt as interrupt:
+        print_stopped(errors, interrupt)
+        raise typer.Exit(130) from interrupt
 
 
 def _open(database: str) -> duckdb.DuckDBPyConnection:
     try:
         return kanon_duck.connect(database)
-    except (duckdb.Error, KanonError) as error:
-        if "Conflicting lock" in str(error):
-            _fail(f"{database} is open in another process: close it there, or open a copy of the file.")
-        _fail(error_message(error))
+    except duckdb.IOException as error:
+        if "Conflicting lock" not in str(error):
+            raise
+        raise KanonError(
+            f"{database} is open in another process: close it there, or open a copy of the file."
+        ) from error
 
 
 def _text(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        _fail(f"{file} is not UTF-8 text (byte {error.start}): save it as UTF-8.")
-
-
-def _run(connection: duckdb.DuckDBPyConnection, text: str, echo: bool = False) -> None:
-    try:
-        run_script(connection, text, console, echo=echo)
-    except duckdb.Error as error:
-        _fail(error_message(error))
-    except KeyboardInterrupt as stopped:
-        _fail(str(stopped) or "Stopped.", code=130)
-
-
-def _fail(message: str, code: int = 1) -> NoReturn:
-    print_error(errors, message)
-    raise typer.Exit(code)
+        raise KanonError(f"{file} is not UTF-8 text (byte {error.start}): save it as UTF-8.") from error

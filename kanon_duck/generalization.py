@@ -111,6 +111,8 @@ def _ancestors(
     Leaves are in depth-first order, so the lowest common ancestor of a class is that of its first and last.
     """
     hierarchy = attribute.hierarchy
+    if not len(hierarchy.values):  # nothing but NULLs
+        return np.full(len(sizes), -1), pa.nulls(len(sizes), pa.string())
     leaf = attribute.leaf[order]
     last = np.maximum.reduceat(leaf, starts)
     first = np.minimum.reduceat(np.where(leaf < 0, len(hierarchy.values), leaf), starts)
@@ -130,9 +132,20 @@ def _ancestors(
 
 def _ranks(keys: list[NDArray[np.int64]]) -> NDArray[np.int64]:
     """Dense rank of each class among the generalizations: equal keys, equal rank."""
-    order = np.lexsort(keys[::-1])
+    packed = [keys[0] - keys[0].min()]
+    room = int(packed[0].max()) + 1
+    for key in keys[1:]:
+        digits = key - key.min()
+        base = int(digits.max()) + 1
+        if room * base < 2**63:
+            packed[-1] = packed[-1] * base + digits
+            room *= base
+        else:
+            packed.append(digits)
+            room = base
+    order = np.lexsort(packed[::-1])
     differs = np.zeros(len(order), dtype=bool)
-    for key in keys:
+    for key in packed:
         differs[1:] |= key[order[1:]] != key[order[:-1]]
     ranks = np.empty(len(order), dtype=np.int64)
     ranks[order] = np.cumsum(differs)

@@ -39,9 +39,7 @@ def class_boxes(
     return low, high, sizes
 
 
-def categorical_shares(
-    low: NDArray[Any], high: NDArray[Any], encoding: Encoding
-) -> NDArray[np.float64]:
+def categorical_shares(low: NDArray[Any], high: NDArray[Any], encoding: Encoding) -> NDArray[np.float64]:
     """Share that each class loses of each categorical quasi-identifier.
 
     The share is the height of the lowest common ancestor of the class over the height of the hierarchy

@@ -141,17 +141,18 @@ def take_snapshot(database: Database, settings: Settings) -> int:
     ]
     query = exp.select(*columns).from_(settings.query.subquery("source"))
     database.execute(f"DROP TABLE IF EXISTS {SNAPSHOT}")
-    create = exp.Create(this=exp.to_table(SNAPSHOT), kind="TABLE", expression=query)
-    database.execute(create)
+    temporary = exp.Properties(expressions=[exp.TemporaryProperty()])
+    database.execute(
+        exp.Create(this=exp.to_table(SNAPSHOT), kind="TABLE", properties=temporary, expression=query)
+    )
     rows = int(database.value(f"SELECT count(*) FROM {SNAPSHOT}"))
-    _check_key(database, settings, rows)
+    if settings.key and rows:
+        _check_key(database, settings)
     return rows
 
 
-def _check_key(database: Database, settings: Settings, rows: int) -> None:
+def _check_key(database: Database, settings: Settings) -> None:
     """A key tells the rows of the source apart: it is never NULL and never the same twice."""
-    if not settings.key or not rows:
-        return
     columns = [f"key_{number}" for number in range(len(settings.key))]
     for column, name in zip(columns, settings.key, strict=True):
         nulls = database.value(f"SELECT count(*) FROM {SNAPSHOT} WHERE {column} IS NULL")
@@ -198,7 +199,7 @@ def encode(database: Database, settings: Settings) -> Microdata:
     for number in hierarchies:
         database.unregister(f"leaves_{number}")
 
-    order = np.argsort(data["identity"], kind="stable")
+    order = np.argsort(data["identity"])  # rows of equal identity are interchangeable
     attributes: list[Attribute] = []
     for number, quasi_identifier in enumerate(settings.quasi_identifiers):
         if number in hierarchies:
@@ -259,7 +260,7 @@ def _plan_numeric(
             f"UNION SELECT {high} FROM {SNAPSHOT} AS snapshot WHERE {column} IS NOT NULL"
         )
         database.execute(
-            f"CREATE OR REPLACE TABLE {table} AS SELECT row_number() OVER (ORDER BY step) - 1 AS code, step "
+            f"CREATE OR REPLACE TEMPORARY TABLE {table} AS SELECT row_number() OVER (ORDER BY step) - 1 AS code, step "
             f"FROM ({ends} UNION {occurring})"
         )
         plan["ranks"] = table

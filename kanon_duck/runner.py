@@ -155,7 +155,7 @@ class Instance:
         try:
             try:
                 catalog, schema = request["catalog"], request["schema"]
-                work.database.execute(exp.Use(this=exp.to_identifier(catalog, quoted=True)))
+                work.database.execute(exp.Use(this=exp.table_(schema, db=catalog, quoted=True)))
                 work.database.execute("BEGIN TRANSACTION")
                 call = Call(work.database, request["arguments"], schema, catalog, work.checkpoint)
                 work.rows = self.procedures[verb](call)

@@ -49,7 +49,8 @@ def run_script(
     """
     for statement in connection.extract_statements(text):
         if echo:
-            console.print(Syntax("", "sql", theme="ansi_dark").highlight(statement.query.strip()))
+            highlighted = Syntax("", "sql", theme="ansi_dark").highlight(statement.query.strip())
+            console.print(highlighted, soft_wrap=True)
         started = time.monotonic()
         result = _run_in_thread(connection, statement)
         seconds = time.monotonic() - started
@@ -68,12 +69,19 @@ def print_error(console: Console, message: str) -> None:
     console.print(message, style="red", markup=False, soft_wrap=True)
 
 
+def print_stopped(console: Console, interrupt: KeyboardInterrupt) -> None:
+    """Say what Ctrl-C did, on a terminal below the ^C that it shows."""
+    if console.is_terminal:
+        console.print()
+    print_error(console, str(interrupt) or "Stopped.")
+
+
 def _print_outcome(console: Console, statement: duckdb.Statement, result: Result) -> None:
     """Print what a query returned, how many rows a change made or changed, and nothing where that is all."""
     changes = duckdb.ExpectedResultType.CHANGED_ROWS in statement.expected_result_type
     if changes and result.columns == ["Count"]:
         for (rows,) in result.rows:
-            console.print(f"{rows:,} rows", style="dim")
+            console.print("1 row" if rows == 1 else f"{rows:,} rows", style="dim")
     elif result.total or result.columns != ["Success"]:
         print_result(console, result)
 

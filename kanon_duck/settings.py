@@ -194,12 +194,7 @@ def _source_columns(call: Call, query: exp.Query) -> dict[str, str]:
         raise KanonError(
             f"source cannot be read: {str(error).splitlines()[0]} (a call inside BEGIN sees committed tables only)"
         ) from error
-    columns: dict[str, str] = {}
-    for name, column_type, *_ in described:
-        if name.lower() in {known.lower() for known in columns}:
-            raise KanonError(f"source has two columns named {name}: give one of them another name in a SELECT")
-        columns[name] = column_type
-    return columns
+    return {name: column_type for name, column_type, *_ in described}
 
 
 def _quasi_identifiers(call: Call, columns: dict[str, str]) -> list[QuasiIdentifier]:

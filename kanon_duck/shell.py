@@ -18,7 +18,7 @@ from rich.console import Console
 from sqlglot import TokenType, tokenize
 from sqlglot.errors import TokenError
 
-from kanon_duck.script import error_message, print_error, run_script
+from kanon_duck.script import error_message, print_error, print_stopped, run_script
 
 HISTORY_FILE = Path("~/.kanon_duck_history")
 
@@ -106,8 +106,8 @@ def _run(connection: duckdb.DuckDBPyConnection, text: str, console: Console, err
         run_script(connection, text, console)
     except duckdb.Error as error:
         print_error(errors, error_message(error))
-    except KeyboardInterrupt as stopped:
-        print_error(errors, str(stopped) or "Stopped.")
+    except KeyboardInterrupt as interrupt:
+        print_stopped(errors, interrupt)
 
 
 def _history() -> History:

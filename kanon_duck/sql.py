@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from textwrap import shorten
 from typing import Any
@@ -24,6 +25,20 @@ class StatementError(KanonError):
     """A statement of ours that DuckDB refused: the message carries DuckDB's words and the statement."""
 
 
+def _text(statement: Statement) -> str:
+    """A statement as DuckDB reads it."""
+    return statement if isinstance(statement, str) else statement.sql(dialect="duckdb")
+
+
+@contextmanager
+def _told(text: str) -> Iterator[None]:
+    """Let an error of DuckDB carry the statement."""
+    try:
+        yield
+    except duckdb.Error as error:
+        raise StatementError(f"{error}\nin the statement: {shorten(text, 2000)}") from error
+
+
 class Database:
     """A connection on which kanon_duck works: a cursor of its own, never the caller's connection.
 
@@ -42,11 +57,9 @@ class Database:
         StatementError
             With DuckDB's message and the statement.
         """
-        text = statement if isinstance(statement, str) else statement.sql(dialect="duckdb")
-        try:
-            self._cursor.execute(text, list(parameters)) if parameters else self._cursor.execute(text)
-        except duckdb.Error as error:
-            raise StatementError(f"{error}\nin the statement: {shorten(text, 2000)}") from error
+        text = _text(statement)
+        with _told(text):
+            self._cursor.execute(text, list(parameters) or None)
         return self
 
     def rows(self, statement: Statement, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
@@ -71,14 +84,14 @@ class Database:
 
     def arrow(self, statement: Statement, parameters: Sequence[Any] = ()) -> pa.Table:
         """The result of a query as an Arrow table."""
-        self.execute(statement, parameters)
-        if hasattr(self._cursor, "to_arrow_table"):  # DuckDB 2.0
-            return self._cursor.to_arrow_table()
-        return self._cursor.fetch_arrow_table()
+        text = _text(statement)
+        with _told(text):
+            return self._cursor.sql(text, params=list(parameters) or None).to_arrow_table()
 
     def numpy(self, statement: Statement, parameters: Sequence[Any] = ()) -> dict[str, Any]:
         """The result of a query as NumPy arrays by column name (masked where NULLs occur)."""
-        return self.execute(statement, parameters)._cursor.fetchnumpy()
+        arrays: dict[str, Any] = self.execute(statement, parameters)._cursor.fetchnumpy()
+        return arrays
 
     def register(self, name: str, table: pa.Table) -> None:
         """Let statements on this connection read an Arrow table under a name, until `unregister`."""

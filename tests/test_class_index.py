@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -244,13 +246,10 @@ def answers(threads):
 def test_threads_hash_seeds_and_row_order_do_not_matter():
     expected = answers(1)
     assert (answers(4) == expected).all()
-    script = "import test_class_index as t; print(hash(t.answers(2).tobytes()) and t.answers(2).sum())"
+    script = f"import sys; sys.path[:0] = {sys.path}; import test_class_index as t; print(t.answers(2).tolist())"
     for seed in ("0", "1"):
+        environment = os.environ | {"PYTHONHASHSEED": seed}
         done = subprocess.run(
-            [sys.executable, "-c", script],
-            capture_output=True,
-            text=True,
-            check=True,
-            env={"PYTHONHASHSEED": seed, "PYTHONPATH": ":".join(["tests", *sys.path])},
+            [sys.executable, "-c", script], capture_output=True, text=True, check=True, env=environment
         )
-        assert int(done.stdout) == expected.sum()
+        assert json.loads(done.stdout) == expected.tolist()

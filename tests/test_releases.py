@@ -166,14 +166,10 @@ def test_types_of_numeric_quasi_identifiers(connection: duckdb.DuckDBPyConnectio
 
 
 def test_a_domain_wider_than_64_bits_stays_exact(connection: duckdb.DuckDBPyConnection) -> None:
-    connection.execute("""
-        CREATE TABLE t AS SELECT i AS id, CASE WHEN i < 3
-            THEN CAST('9999999999999999999999999999.9999999999' AS DECIMAL(38, 10)) - CAST(i AS DECIMAL(38, 10))
-            ELSE CAST('-9999999999999999999999999999.9999999999' AS DECIMAL(38, 10)) + CAST(i AS DECIMAL(38, 10)) / 1 END AS x
-        FROM range(6) AS r(i)
-    """)
-    connection.execute("CREATE OR REPLACE TABLE t AS SELECT id, CAST(x AS DECIMAL(38, 10)) AS x FROM t")
-    connection.execute("UPDATE t SET x = CAST('-9999999999999999999999999999.9999999999' AS DECIMAL(38, 10)) WHERE id = 3")
+    connection.execute("CREATE TABLE t (id INTEGER, x DECIMAL(38, 10))")
+    for number in range(3):
+        text = f"{10**28 - 1 - number}.9999999999"
+        connection.execute(f"INSERT INTO t VALUES ({number}, {text}), ({number + 3}, -{text})")
     release = mask(connection, "{'x': {'step': '0.0000000001'}}", k=3)
     rows = connection.execute("SELECT DISTINCT x_min, x_max FROM v ORDER BY x_min").fetchall()
     assert rows[0][0] == Decimal("-9999999999999999999999999999.9999999999")

@@ -1,0 +1,56 @@
+"""Names of tables and columns as people type them: dotted, and quoted where need be."""
+
+from __future__ import annotations
+
+import re
+
+from sqlglot import exp
+
+from kanon_duck.errors import KanonError
+
+_PART = r'"(?:[^"]|"")+"|[^".]+'
+_NAME = re.compile(rf"(?:{_PART})(?:\.(?:{_PART}))*")
+
+
+def parse(text: str) -> tuple[str, ...]:
+    """Split a dotted name into its parts.
+
+    Parts are separated by dots outside double quotes; a part is either quoted as a whole (a doubled
+    quote inside stands for one) or holds no quote. Text of any other form is one raw name, so that
+    every text means exactly one name.
+
+    Returns
+    -------
+    tuple of str
+        At least one part.
+    """
+    if not _NAME.fullmatch(text):
+        return (text,)
+    return tuple(
+        part[1:-1].replace('""', '"') if part.startswith('"') else part for part in re.findall(_PART, text)
+    )
+
+
+def display(parts: tuple[str, ...]) -> str:
+    """Spell a name so that `parse` gives its parts back; a part is quoted only where it has to be."""
+    if len(parts) == 1 and parse(parts[0]) == parts:
+        return parts[0]
+    return ".".join(
+        '"' + part.replace('"', '""') + '"' if "." in part or '"' in part else part for part in parts
+    )
+
+
+def table(parts: tuple[str, ...]) -> exp.Table:
+    """Refer to a table by (table), (schema, table) or (catalog, schema, table), always quoted.
+
+    Raises
+    ------
+    KanonError
+        When there are more than three parts.
+    """
+    if len(parts) > 3:
+        raise KanonError(
+            f"the name {display(parts)} has {len(parts)} parts; write at most catalog.schema.table, "
+            "with double quotes around a part that contains a dot"
+        )
+    return exp.table_(*reversed(parts), quoted=True)

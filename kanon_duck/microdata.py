@@ -6,8 +6,6 @@ Its columns are renamed by role and number (``key_0``, ``quasi_identifier_0``, .
 
 from __future__ import annotations
 
-import unicodedata
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +16,7 @@ from sqlglot import exp
 
 from kanon_duck.encoding import LANES, Encoding
 from kanon_duck.errors import KanonError
-from kanon_duck.hierarchy import BoundHierarchy, bind, canonical_text
+from kanon_duck.hierarchy import BoundHierarchy, bind, canonical_text, resembling_leaves
 from kanon_duck.numeric import FLOATS, LARGEST_FLOAT_STEPS, UNITS_PER_DAY, Step, read_step
 from kanon_duck.settings import QuasiIdentifier, Settings
 from kanon_duck.sql import Database
@@ -375,22 +373,14 @@ def _refuse_missing(
     assert quasi_identifier.hierarchy is not None
     shown = ", ".join(f"{value!r} ({rows} rows)" for value, rows in counts[:5])
     more = f" and {len(counts) - 5} more" if len(counts) > 5 else ""
+    alike = list(resembling_leaves(database, quasi_identifier.hierarchy, missing).items())[:3]
+    pairs = "; ".join(f"{value!r} and {leaf!r}" for value, leaf in alike)
+    near = f" ({pairs} differ only by blanks or Unicode form)" if alike else ""
     raise KanonError(
         f"quasi_identifiers.{quasi_identifier.name}: {len(counts)} values in {sum(rows for _, rows in counts)} rows "
         f"have no leaf in hierarchy {quasi_identifier.hierarchy}: {shown}{more}; extend the hierarchy or correct "
-        f"the source{_near_misses(database, quasi_identifier.hierarchy, (value for value, _ in counts[:1000]))}"
+        f"the source{near}"
     )
-
-
-def _near_misses(database: Database, hierarchy: str, values: Iterable[str]) -> str:
-    """Says which missing values differ from a leaf only by blanks or Unicode form."""
-    forms = {value: unicodedata.normalize("NFC", " ".join(value.split())) for value in values}
-    changed = {value: form for value, form in forms.items() if value != form}
-    if not changed:
-        return ""
-    absent = set(map(str, bind(database, hierarchy, sorted(set(changed.values()))).missing))
-    near = [f"{value!r} and {form!r}" for value, form in changed.items() if form not in absent]
-    return f" ({'; '.join(near[:3])} differ only by blanks or Unicode form)" if near else ""
 
 
 def _encoding(attributes: list[Attribute], weights: list[float]) -> Encoding:

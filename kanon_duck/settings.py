@@ -9,14 +9,14 @@ from typing import Any
 from sqlglot import exp
 
 from kanon_duck import arguments as read
-from kanon_duck import hierarchy, names
+from kanon_duck import names
 from kanon_duck.call import Call
 from kanon_duck.clustering import METHODS
 from kanon_duck.errors import KanonError
 from kanon_duck.models import PrivacyModel
 from kanon_duck.numeric import is_numeric
+from kanon_duck.source import columns as source_columns
 from kanon_duck.source import read_source
-from kanon_duck.sql import StatementError
 
 NOT_YET: dict[str, Any] = {
     "l": None, "entropy_l": None, "recursive_cl": None, "p": None, "alpha": None, "t": None, "protected": None,
@@ -28,6 +28,9 @@ NOT_YET: dict[str, Any] = {
 METHODS_NOT_YET = (
     "auto", "mondrian", "enhanced_pk", "greedy_pk", "incognito", "top_down", "threshold", "weighted_c_means",
 )  # fmt: skip
+
+FLAT = "flat"
+"""The hierarchy that is always there: every value a child of the root."""
 
 METHOD_OPTIONS = {"k_member": ("next_seed",)}
 """Options of single methods, by method."""
@@ -126,7 +129,7 @@ def read_settings(call: Call) -> Settings:
     view = view_parts(call, read.text(given, "view_name"))
     source = read.text(given, "source")
     query = read_source(call, source, "source")
-    columns = _source_columns(call, query)
+    columns = dict(source_columns(call.database, query))
     key = [read.one_of("key", name, columns, "column of the source") for name in read.names(given, "key")]
     secure = read.boolean(given, "secure", True)
     if not key and secure:
@@ -186,17 +189,6 @@ def view_parts(call: Call, given: str) -> tuple[str, str]:
     return read.one_of("view_name", schema, known, "schema"), name
 
 
-def _source_columns(call: Call, query: exp.Query) -> dict[str, str]:
-    """Names and types of the source's columns."""
-    try:
-        described = call.database.rows(exp.Describe(this=query))
-    except StatementError as error:
-        raise KanonError(
-            f"source cannot be read: {str(error).splitlines()[0]} (a call inside BEGIN sees committed tables only)"
-        ) from error
-    return {name: column_type for name, column_type, *_ in described}
-
-
 def _quasi_identifiers(call: Call, columns: dict[str, str]) -> list[QuasiIdentifier]:
     """The quasi-identifiers in any of their three spellings."""
     given = call.arguments.get("quasi_identifiers")
@@ -253,8 +245,8 @@ def _quasi_identifier(name: str, column_type: str, specification: Any, known: li
 
 def _hierarchy(argument: str, given: str, known: list[str]) -> str:
     """A hierarchy's name as it was created; 'flat' is always there."""
-    if given.lower() == "flat":
-        return "flat"
+    if given.lower() == FLAT:
+        return FLAT
     return read.one_of(argument, given, known, "hierarchy, and it is neither numeric nor flat")
 
 
@@ -332,4 +324,4 @@ def _check_released_names(settings: Settings) -> None:
 def hierarchies_used(settings: Settings) -> set[str]:
     """Names of the hierarchies that a masked view with these settings uses."""
     declared = [each.hierarchy for each in settings.quasi_identifiers] + list(settings.sensitive.values())
-    return {name for name in declared if name is not None and name != hierarchy.FLAT}
+    return {name for name in declared if name is not None and name != FLAT}

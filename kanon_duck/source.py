@@ -7,9 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-import sqlglot
 from sqlglot import exp
-from sqlglot.optimizer.scope import traverse_scope
 
 from kanon_duck import names
 from kanon_duck.call import Call
@@ -78,7 +76,7 @@ def read_source(call: Call, text: str, argument: str) -> exp.Query:
     if table is None:
         raise KanonError(
             f"{argument}: there is no table or view {text}; write an existing one "
-            "(temporary ones cannot be used), or a SELECT"
+            "(temporary and uncommitted ones cannot be seen), or a SELECT"
         )
     return exp.select("*").from_(table)
 
@@ -96,15 +94,11 @@ def read_query(call: Call, text: str, argument: str) -> exp.Query:
             f"{argument}: the query uses {volatile}, which may give another result each time; "
             "write a query that always gives the same rows"
         )
+    # the text stays a string for DuckDB's own parser: it is never pasted into a statement of ours
+    read = exp.Anonymous(this="query", expressions=[exp.Literal.string(text)])
+    query = exp.select("*").from_(exp.Table(this=read))
     try:
-        query = sqlglot.parse_one(text, dialect="duckdb")
-    except sqlglot.errors.SqlglotError as error:
-        raise KanonError(f"{argument}: the query {text!r} cannot be analysed; make a view of it") from error
-    if not isinstance(query, exp.Query):
-        raise KanonError(f"{argument}: only a SELECT can be used here, not {text!r}")
-    _qualify_tables(call, query)
-    try:
-        call.database.execute(exp.select("*").from_(query.subquery("source")).limit(0))
+        call.database.execute(query.limit(0))
     except StatementError as error:
         reason = str(error.__cause__).splitlines()[0]
         raise KanonError(f"{argument}: the query cannot be read: {reason}") from error
@@ -114,18 +108,6 @@ def read_query(call: Call, text: str, argument: str) -> exp.Query:
 def columns(database: Database, query: exp.Query) -> list[tuple[str, str]]:
     """Names and DuckDB types of a query's columns."""
     return [row[:2] for row in database.rows(exp.Describe(this=query))]
-
-
-def _qualify_tables(call: Call, query: exp.Query) -> None:
-    """Make unqualified names mean what they mean to the caller, whatever our own current schema is."""
-    for scope in traverse_scope(query):
-        for table in scope.sources.values():
-            if isinstance(table, exp.Table) and isinstance(table.this, exp.Identifier) and not table.db:
-                found = find_table(call, (table.name,))
-                if found is not None:
-                    table.set("alias", table.args.get("alias") or exp.TableAlias(this=table.this.copy()))
-                    for part in ("catalog", "db", "this"):
-                        table.set(part, found.args[part])
 
 
 def _volatile_function(database: Database, serialized: Any) -> str | None:

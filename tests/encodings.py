@@ -9,8 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from kanon_duck.encoding import LANES, Encoding
+from kanon_duck.loss import categorical_shares
 
 
 @dataclass(frozen=True)
@@ -44,7 +47,9 @@ def ancestors(tree: Tree, node: str) -> list[str]:
 def leaves(tree: Tree) -> list[str]:
     """The ground values in depth-first order."""
     inner = set(tree.parents.values())
-    return sorted((node for node in tree.parents if node not in inner), key=lambda leaf: ancestors(tree, leaf)[::-1])
+    return sorted(
+        (node for node in tree.parents if node not in inner), key=lambda leaf: ancestors(tree, leaf)[::-1]
+    )
 
 
 def heights(tree: Tree) -> dict[str, int]:
@@ -101,13 +106,71 @@ def encode(
     )
 
 
+def prefix_tree(values: Sequence[str]) -> Tree:
+    """The tree of values of one length, of which each level hides one more character from the right."""
+    parents = {}
+    for value in values:
+        masked = [value[: len(value) - hidden] + "*" * hidden for hidden in range(len(value) + 1)]
+        parents |= dict(zip(masked, masked[1:], strict=False))
+    return Tree(parents)
+
+
+def shares(low: NDArray[Any], high: NDArray[Any], encoding: Encoding) -> NDArray[np.float64]:
+    """Share that each class loses of each quasi-identifier, when numbers are encoded one to one."""
+    result = categorical_shares(low, high, encoding)
+    for attribute in np.flatnonzero(encoding.numeric):
+        column = int(np.flatnonzero(encoding.attributes == attribute)[0])
+        domain = int(encoding.caps[column])
+        ranges = high[:, column].astype(np.int64) - low[:, column]
+        result[:, attribute] = np.minimum(ranges, domain) / max(1, domain)
+    return result
+
+
+@st.composite
+def trees(draw: st.DrawFn, exact: bool = False) -> Tree:
+    """Trees of up to 12 nodes, unbalanced as a rule; ``exact``: of height 1, 2 or 4."""
+    parents = {str(node): str(draw(st.integers(0, node - 1))) for node in range(1, draw(st.integers(2, 12)))}
+    tree = Tree(parents, 1.0 if exact else draw(st.sampled_from([1.0, 0.3, 2.0])))
+    if exact and max(heights(tree).values()) not in (1, 2, 4):
+        return Tree({"1": "0", "2": "0", "3": "1", "4": "1"})
+    return tree
+
+
+@st.composite
+def tables(
+    draw: st.DrawFn, min_rows: int = 1, max_rows: int = 30, exact: bool = False
+) -> tuple[list[tuple[Any, ...]], list[QuasiIdentifier]]:
+    """Small tables with NULLs and many equal values, and their quasi-identifiers.
+
+    ``exact``: losses per row are small multiples of a power of 1/2, so that single precision adds them
+    without rounding.
+    """
+    numbers = st.sampled_from([1, 2, 8, 64]) if exact else st.sampled_from([0, 1, 7, 100])
+    quasi_identifiers: list[QuasiIdentifier] = []
+    for is_numeric in draw(st.lists(st.booleans(), min_size=1, max_size=4)):
+        if is_numeric:
+            low = draw(st.integers(-5, 5))
+            weight = 1.0 if exact else draw(st.sampled_from([1.0, 0.7]))
+            quasi_identifiers.append(Numeric(low, low + draw(numbers), weight))
+        else:
+            quasi_identifiers.append(draw(trees(exact)))
+    values = [
+        st.none()
+        | (st.integers(item.low, item.high) if isinstance(item, Numeric) else st.sampled_from(leaves(item)))
+        for item in quasi_identifiers
+    ]
+    return draw(st.lists(st.tuples(*values), min_size=min_rows, max_size=max_rows)), quasi_identifiers
+
+
 def adult(shared_data: Path) -> Encoding:
     """Adult without rows that have missing values, with the quasi-identifiers of Truta & Campan 2007."""
     names = {"age": 0, "education_num": 4, "workclass": 1, "marital_status": 5, "occupation": 6, "race": 8}
     names |= {"sex": 9, "native_country": 13}
     folder = shared_data / "adult"
     with (folder / "adult.data").open(encoding="utf-8", newline="") as file:
-        records = [record for record in csv.reader(file, skipinitialspace=True) if record and "?" not in record]
+        records = [
+            record for record in csv.reader(file, skipinitialspace=True) if record and "?" not in record
+        ]
     values: list[list[Any]] = [
         [int(record[column]) if column in (0, 4) else record[column] for column in names.values()]
         for record in records
@@ -119,6 +182,6 @@ def adult(shared_data: Path) -> Encoding:
         parents: dict[str, str] = {}
         for line in (folder / f"adult_{name}.txt").read_text(encoding="utf-8").split():
             path = line.split(";")
-            parents |= dict(zip(path, path[1:]))
+            parents |= dict(zip(path, path[1:], strict=False))
         quasi_identifiers.append(Tree(parents))
     return encode(values, quasi_identifiers)

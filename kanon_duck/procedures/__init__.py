@@ -2,6 +2,26 @@
 
 from __future__ import annotations
 
+from kanon_duck.procedures import (
+    check,
+    create_hierarchy,
+    create_masked_view,
+    drop_hierarchy,
+    drop_masked_view,
+    explain,
+    extend_hierarchy,
+    quality,
+)
 from kanon_duck.runner import Procedure
 
-PROCEDURES: dict[str, Procedure] = {}
+PROCEDURES: dict[str, Procedure] = {
+    "check": check.run,
+    "create_hierarchy": create_hierarchy.run,
+    "create_masked_view": create_masked_view.run,
+    "drop_hierarchy": drop_hierarchy.run,
+    "drop_masked_view": drop_masked_view.run,
+    "explain": explain.run,
+    "extend_hierarchy": extend_hierarchy.run,
+    "quality": quality.run,
+}
+"""Every verb of the SQL interface that Python carries out."""

@@ -12,7 +12,7 @@ def run(call: Call) -> list[Row]:
     """Drop a masked view. Its members and history stay, for checks of later views over the same source."""
     view = find_view(call)
     masked_view = exp.table_(view.view, db=view.schema, quoted=True)
-    call.database.execute(exp.Drop(this=masked_view, kind="VIEW", exists=True))
-    call.database.execute(exp.Drop(this=released_table(view.name), kind="TABLE", exists=True))
+    call.database.execute(exp.Drop(tables=[masked_view], kind="VIEW", exists=True))
+    call.database.execute(exp.Drop(tables=[released_table(view.name)], kind="TABLE", exists=True))
     record_drop(call.database, view)
     return [{"view_name": view.name, "releases": view.release}]

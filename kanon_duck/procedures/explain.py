@@ -30,7 +30,7 @@ def run(call: Call) -> list[Row]:
     rows, *cells = call.database.rows(
         f"SELECT rows, {', '.join(columns)} FROM {classes_table(view.number)} WHERE class = ?", [label]
     )[0]
-    shown = [f"{name} {cell}" for name, cell in zip(view.quasi_identifiers, cells, strict=True)]
+    shown = [f"{name} {'NULL' if cell is None else cell}" for name, cell in zip(view.quasi_identifiers, cells, strict=True)]
     return [
         row
         | {"status": "released", "class": label, "class_rows": rows, "generalization": ", ".join(shown), "reason": None}

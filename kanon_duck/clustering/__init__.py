@@ -1,0 +1,14 @@
+"""The static methods: each makes classes of the rows from scratch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kanon_duck.clustering.k_member import k_member
+from kanon_duck.clustering.oka import oka
+
+METHODS: dict[str, Callable[..., NDArray[np.int64]]] = {"k_member": k_member, "oka": oka}
+"""By name: (encoding, model, generator, checkpoint, **options) -> class of each row."""

@@ -1,0 +1,151 @@
+"""Simulated annealing of a partition, window by window.
+
+Idea: classes with neighbouring numbers lie close together, so a window of consecutive classes holds
+most of what its rows could gain from. Inside it a row is drawn, and one of its neighbours (the nearest
+among those beside it in a few different sort orders); the row moves to the neighbour's class, changes
+places with one of that class's rows, or its own class dissolves into those around it. A class that
+reaches 2k rows is split. Moves that raise the loss are accepted less and less often. The borders of
+the windows shift from round to round.
+
+Cost: O(k) for a step. Every window has random numbers of its own, drawn from the seed, the round and
+the window's place, so the result does not depend on the number of threads. Source: Kirkpatrick, Gelatt
+& Vecchi, Optimization by simulated annealing (Science 220, 1983).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kanon_duck.clustering.members import class_members
+from kanon_duck.clustering.order import random_orders
+from kanon_duck.clustering.parallel import Checkpoint, run
+from kanon_duck.encoding import Encoding
+from kanon_duck.kernels.anneal import anneal_steps, fill_losses, find_neighbours
+
+WINDOW = 1 << 13
+"""Rows of a window, or 64 classes where k is large: codes and state fit the second-level cache."""
+
+ORDERS, REACH, NEIGHBOURS = 4, 6, 8
+"""Random sort orders per window, places looked at to either side, neighbours kept of each row."""
+
+COLD, HOTTEST = 0.03, 0.6
+"""Last temperature, and the most that the first may be, in units of the window's mean loss per row."""
+
+TWO_ROUNDS = 50
+"""From so many steps per row on there is a second round, whose windows meet in the middle of the first's."""
+
+SLICE = 1 << 18
+"""Steps between two looks at whether the work is still wanted."""
+
+
+def anneal(
+    encoding: Encoding,
+    labels: NDArray[np.int64],
+    k: int,
+    seed: int,
+    steps_per_row: float,
+    checkpoint: Checkpoint,
+) -> NDArray[np.int64]:
+    """Lower the loss of a partition.
+
+    Guarantee: every class of the result has at least k rows, and no window loses more than it did.
+
+    Parameters
+    ----------
+    encoding : Encoding
+        All its rows take part; to improve a part of a table, pass the encoding of that part.
+    labels : int64, shape (n,)
+        Class of each row, 0 to m - 1; each class has at least k rows, and classes with neighbouring
+        numbers should lie close together.
+    k : int
+    seed : int
+        Fixes the result together with ``steps_per_row``.
+    steps_per_row : float
+        Over all rounds.
+    checkpoint : function
+        See ``parallel.run``.
+
+    Returns
+    -------
+    int64, shape (n,)
+        Class of each row, 0 to some m - 1; again, close classes have close numbers.
+    """
+    n = len(labels)
+    windows = max(1, round(n / max(WINDOW, 64 * k)))
+    rounds = 1 + (steps_per_row >= TWO_ROUNDS)
+    for number in range(rounds):
+        order = np.argsort(labels, kind="stable")
+        class_starts = np.flatnonzero(np.diff(labels[order], prepend=-1))
+        # in odd rounds the borders lie in the middle of the windows of even ones
+        middle = 0.5 if number % 2 and windows > 1 else 0.0
+        inner = (np.arange(1, windows + middle) - middle) * n / windows
+        borders = np.unique(np.r_[0, class_starts[np.searchsorted(class_starts, inner)], n])
+        improved = np.empty_like(labels)
+        classes = np.zeros(len(borders) - 1, np.int64)
+
+        def improve(window: int, pause: Callable[[], None]) -> None:
+            rows = order[borders[window] : borders[window + 1]]
+            generator = np.random.default_rng([seed, number, window])
+            steps = int(steps_per_row / rounds * len(rows))
+            improved[rows] = _anneal_window(encoding, rows, labels[rows], k, generator, steps, pause)
+            classes[window] = improved[rows].max() + 1
+
+        run([partial(improve, window) for window in range(len(classes))], checkpoint)
+        improved[order] += np.repeat(np.cumsum(classes) - classes, np.diff(borders))
+        labels = improved
+    return labels
+
+
+def _anneal_window(
+    encoding: Encoding,
+    rows: NDArray[np.int64],
+    labels: NDArray[np.int64],
+    k: int,
+    generator: np.random.Generator,
+    steps: int,
+    pause: Callable[[], None],
+) -> NDArray[np.int64]:
+    """Anneal one window; ``labels`` rise by at most one from row to row. Returns labels from 0 on."""
+    n = len(rows)
+    codes = encoding.codes[rows]
+    caps, weights = encoding.caps, encoding.weights
+    label = (labels - labels[0]).astype(np.int32)
+
+    neighbours = np.full((n, NEIGHBOURS), -1, np.int32)
+    distances = np.full((n, NEIGHBOURS), np.inf, np.float32)
+    find_neighbours(codes, np.arange(n), REACH, caps, weights, neighbours, distances)
+    for sequence in random_orders(encoding, codes, ORDERS, generator):
+        pause()
+        find_neighbours(codes, sequence, REACH, caps, weights, neighbours, distances)
+
+    classes = n // k
+    members, sizes, slot = class_members(label, classes, 2 * k)
+    losses = np.zeros(classes)
+    fill_losses(codes, members, sizes, losses, caps, weights)
+    free = np.flatnonzero(sizes == 0)[::-1]
+    vacant = np.zeros(classes + 1, np.int32)
+    vacant[: len(free) + 1] = len(free), *free
+    before, start = losses.sum(), label.copy()
+
+    hosts, scratch = np.empty(members.shape[1], np.int32), np.empty(members.shape[1])
+    # few steps must begin cool: what they spoil they cannot mend
+    hot = min(0.2 * (steps / n / 10) ** (2 / 3), HOTTEST)
+    temperature = np.array([hot * before / n])
+    cooling = (COLD / hot) ** (1 / max(steps, 1))
+    random = generator.integers(1, 2**63, 1, dtype=np.uint64)
+    while steps > 0 and before > 0:
+        pause()
+        anneal_steps(
+            codes, caps, weights, neighbours, k, label, slot, members, sizes, losses, vacant,
+            temperature, cooling, min(steps, SLICE), random, hosts, scratch,
+        )  # fmt: skip
+        steps -= SLICE
+    if losses.sum() >= before:
+        label = start
+    # number the classes by their first rows, so that close ones have close numbers
+    used, first, label = np.unique(label, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[label]

@@ -1,0 +1,38 @@
+"""The rows of each class side by side: what kernels that change classes work on."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def class_members(
+    labels: NDArray[np.integer], classes: int, room: int
+) -> tuple[NDArray[np.integer], NDArray[np.integer], NDArray[np.integer]]:
+    """Turn labels into lists of rows.
+
+    Parameters
+    ----------
+    labels : int, shape (n,)
+        Class of each row, in [0, classes).
+    classes : int
+        Number of classes; those without rows are free for use.
+    room : int
+        Rows that each class must have room for; more where a class is larger.
+
+    Returns
+    -------
+    members : shape (classes, room)
+        Rows of each class, rising. All three are int32, or int64 for rows that int32 cannot count.
+    sizes : shape (classes,)
+    positions : shape (n,)
+        Where each row stands in its class.
+    """
+    integer = np.int32 if len(labels) < 2**31 else np.int64
+    sizes = np.bincount(labels, minlength=classes).astype(integer)
+    order = np.argsort(labels, kind="stable")
+    positions = np.empty(len(labels), integer)
+    positions[order] = np.arange(len(labels)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    members = np.zeros((classes, max(room, int(sizes.max(initial=0)))), integer)
+    members[labels, positions] = np.arange(len(labels))
+    return members, sizes, positions

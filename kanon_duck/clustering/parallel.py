@@ -1,0 +1,47 @@
+"""Independent pieces of work on a few threads, with a caller who may interrupt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_EXCEPTION, CancelledError, ThreadPoolExecutor, wait
+from threading import Event
+
+from numba import get_num_threads
+
+Checkpoint = Callable[[float | None], None]
+"""Told the share of the work that is done, or None; raises when the work is to stop."""
+
+PATIENCE = 0.05
+"""Seconds between two looks at the checkpoint."""
+
+
+def run(pieces: Sequence[Callable[[Callable[[], None]], None]], checkpoint: Checkpoint) -> None:
+    """Carry out all pieces, on as many threads as numba is allowed.
+
+    Parameters
+    ----------
+    pieces : sequence of functions
+        Each gets a function ``pause`` to call about every tenth of a second; it raises when the piece
+        is no longer wanted. Their order and their thread must not matter.
+    checkpoint : function
+        Called in the caller's thread. What it raises reaches the caller after all threads have come
+        to rest.
+    """
+    stop = Event()
+
+    def pause() -> None:
+        if stop.is_set():
+            raise CancelledError
+
+    with ThreadPoolExecutor(max_workers=get_num_threads()) as threads:
+        waiting = {threads.submit(piece, pause) for piece in pieces}
+        try:
+            while waiting:
+                done, waiting = wait(waiting, timeout=PATIENCE, return_when=FIRST_EXCEPTION)
+                for finished in done:
+                    finished.result()
+                checkpoint(1 - len(waiting) / len(pieces))
+        except BaseException:
+            stop.set()
+            threads.shutdown(wait=True, cancel_futures=True)
+            raise

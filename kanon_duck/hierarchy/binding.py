@@ -1,0 +1,156 @@
+"""A hierarchy bound to the values of a column: the level columns of the encoding, and their labels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+from sqlglot import exp
+
+from kanon_duck.errors import KanonError
+from kanon_duck.hierarchy import store
+from kanon_duck.sql import Database
+
+
+@dataclass(frozen=True)
+class BoundHierarchy:
+    """A hierarchy over the distinct values that occur.
+
+    Attributes
+    ----------
+    height : int
+        Height of the hierarchy, whatever values occur.
+    root : str
+        Label of the root.
+    values : list of str
+        The distinct values in depth-first order.
+    level_codes : int64, shape (len(values), height)
+        Column h tells values apart by their highest ancestor-or-self of height at most h; codes are
+        dense per column and rise in depth-first order. So the height of the lowest common ancestor of
+        a set of values is the number of columns that are not constant on it.
+    level_labels : list of list of str
+        For each column the label of each code. When the lowest common ancestor has height
+        h < ``height``, its label is that of any member's code in column h; else it is the root.
+    missing : list of str
+        The values without a leaf, or that the rule cannot take, sorted.
+    """
+
+    height: int
+    root: str
+    values: list[str]
+    level_codes: NDArray[np.int64]
+    level_labels: list[list[str]]
+    missing: list[str]
+
+
+def canonical_text(column: exp.Expression, duckdb_type: str) -> exp.Expression:
+    """The text by which data and leaves are matched, whatever the type of either.
+
+    34, 34.0 and '34' are all '34'; a zoned timestamp is shown in UTC; booleans are 'true' and 'false'.
+
+    Parameters
+    ----------
+    column : Expression
+        The column or expression.
+    duckdb_type : str
+        Its type as DuckDB spells it; text is its own canonical text.
+    """
+    if duckdb_type == "VARCHAR":
+        return column.copy()
+    return exp.Dot(
+        this=exp.to_identifier("kanon_private"),
+        expression=exp.Anonymous(this="canonical_text", expressions=[column.copy()]),
+    )
+
+
+def bind(database: Database, hierarchy: str, values: Sequence[str] | pa.Array | pa.ChunkedArray) -> BoundHierarchy:
+    """Bind a hierarchy to the distinct canonical texts of a column (without NULL).
+
+    Raises
+    ------
+    KanonError
+        When there is no such hierarchy.
+    """
+    texts = values if isinstance(values, pa.Array | pa.ChunkedArray) else pa.array(values, pa.string())
+    database.register("kanon_values", pa.table({"leaf": texts}))
+    try:
+        if hierarchy.lower() == "flat":
+            height, root, selection, parameters = 1, "*", _FLAT, []
+        else:
+            stored = store.existing(database, hierarchy)
+            height, root, parameters = stored["height"], stored["root"], [hierarchy]
+            selection = _TREE if stored["kind"] in store.TREES else _RULE
+        bound = database.arrow(selection, parameters)
+    finally:
+        database.unregister("kanon_values")
+    known = pc.is_valid(bound["labels"])
+    missing = sorted(bound["leaf"].filter(pc.invert(known)).to_pylist())
+    bound = bound.filter(known)
+    return _with_codes(height, root, bound["leaf"], bound["labels"], missing)
+
+
+_FLAT = """
+    SELECT leaf, CASE WHEN leaf <> '*' THEN [leaf] END AS labels FROM kanon_values ORDER BY leaf
+"""
+
+# heights rise along a path, so the highest ancestor of height at most h is the last with one
+_TREE = """
+    SELECT given.leaf, CASE WHEN leaves.leaf IS NOT NULL THEN list_transform(range(stored.height), lambda h:
+        leaves.path[len(list_filter(leaves.heights, lambda height: height <= h))]) END AS labels
+    FROM kanon_values AS given
+    CROSS JOIN (SELECT * FROM kanon_private.hierarchies WHERE lower(hierarchy) = lower(?)) AS stored
+    LEFT JOIN kanon_private.hierarchy_leaves AS leaves
+        ON leaves.hierarchy = stored.hierarchy AND leaves.leaf = given.leaf
+    ORDER BY leaves.position
+"""
+
+_RULE = """
+    SELECT given.leaf, CASE WHEN kanon_private.rule_label(stored.kind, stored.height, stored.widths,
+            stored.decimals, stored.periods, given.leaf, 0) IS NOT NULL
+        THEN list_transform(range(stored.height), lambda level: kanon_private.rule_label(stored.kind,
+            stored.height, stored.widths, stored.decimals, stored.periods, given.leaf, level::INTEGER))
+        END AS labels
+    FROM kanon_values AS given
+    CROSS JOIN (SELECT * FROM kanon_private.hierarchies WHERE lower(hierarchy) = lower(?)) AS stored
+    ORDER BY kanon_private.rule_order(stored.kind, given.leaf), list_reverse(labels), given.leaf
+"""
+
+
+def _with_codes(
+    height: int, root: str, leaves: pa.ChunkedArray, labels: pa.ChunkedArray, missing: list[str]
+) -> BoundHierarchy:
+    """Number the labels of each level along the depth-first order, where equal labels stand together."""
+    count = len(leaves)
+    table = np.asarray(labels.combine_chunks().flatten().to_numpy(zero_copy_only=False), dtype=object)
+    table = table.reshape(count, height)
+    starts = np.ones((count, height), dtype=bool)
+    starts[1:] = table[1:] != table[:-1]
+    return BoundHierarchy(
+        height=height,
+        root=root,
+        values=leaves.to_pylist(),
+        level_codes=np.cumsum(starts, axis=0, dtype=np.int64) - 1,
+        level_labels=[table[starts[:, level], level].tolist() for level in range(height)],
+        missing=missing,
+    )
+
+
+def resembling_leaves(database: Database, hierarchy: str, missing: Sequence[str]) -> dict[str, str]:
+    """For values without a leaf: the leaf from which they differ only by blanks or Unicode form."""
+    database.register("kanon_values", pa.table({"leaf": pa.array(missing, pa.string())}))
+    try:
+        return dict(
+            database.rows(
+                "SELECT given.leaf, min(leaves.leaf) FROM kanon_values AS given "
+                "JOIN kanon_private.hierarchy_leaves AS leaves "
+                "ON kanon_private.bare_text(leaves.leaf) = kanon_private.bare_text(given.leaf) "
+                "WHERE lower(leaves.hierarchy) = lower(?) GROUP BY given.leaf ORDER BY given.leaf",
+                [hierarchy],
+            )
+        )
+    finally:
+        database.unregister("kanon_values")

@@ -1,0 +1,162 @@
+"""What a tree is given as, read into one form: the edges from each label to its parent.
+
+The result stands in the temporary table ``kanon_edges(child, parent)``, all text, each edge once. A label
+with parent NULL is a root.
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from kanon_duck import names, source
+from kanon_duck.call import Call
+from kanon_duck.errors import KanonError
+from kanon_duck.hierarchy.binding import canonical_text
+from kanon_duck.sql import StatementError
+
+SEPARATORS = (";", ",")
+
+
+def read_edges(call: Call, text: str) -> None:
+    """Fill ``kanon_edges`` from rows of (child, parent); a row of a label with itself says nothing."""
+    rows = _read(call, text, "edges")
+    cells = _cells(call, rows, "edges")
+    if len(cells) != 2:
+        raise KanonError(
+            f"edges: {text!r} has {len(cells)} columns; edges have two, the label and its parent"
+        )
+    pairs = _aliased(rows, [cells[0].as_("child"), cells[1].as_("parent")])
+    call.database.execute(exp.Create(kind="TEMPORARY TABLE", replace=True, this=exp.to_table("kanon_given"), expression=pairs))
+    orphan = call.database.row("SELECT parent FROM temp.kanon_given WHERE child IS NULL LIMIT 1")
+    if orphan is not None:
+        raise KanonError(f"edges: a row with parent {orphan[0]!r} has no label (NULL); leave such rows out")
+    call.database.execute(
+        "CREATE OR REPLACE TEMPORARY TABLE kanon_edges AS "
+        "SELECT DISTINCT child, parent FROM temp.kanon_given WHERE parent IS DISTINCT FROM child "
+        "UNION SELECT parent, NULL FROM temp.kanon_given WHERE parent IS NOT NULL "
+        "AND parent NOT IN (SELECT child FROM temp.kanon_given WHERE parent IS DISTINCT FROM child)"
+    )
+
+
+def read_levels(call: Call, text: str) -> None:
+    """Fill ``kanon_edges`` from lines that go from a leaf, level by level, to the root.
+
+    NULLs at the right end of a line make it shorter; equal neighbours are one node.
+
+    Raises
+    ------
+    KanonError
+        When a line has no leaf, a hole, or a label that returns, or a leaf is also somebody's parent.
+    """
+    rows = _read(call, text, "levels")
+    line = exp.Array(expressions=_cells(call, rows, "levels"))
+    lines = _aliased(rows, [line.as_("labels")]).distinct()
+    call.database.execute(exp.Create(kind="TEMPORARY TABLE", replace=True, this=exp.to_table("kanon_lines"), expression=lines))
+    broken = call.database.row(
+        "SELECT labels::VARCHAR FROM temp.kanon_lines "
+        "WHERE labels[1] IS NULL OR list_count(labels[:list_count(labels)]) < list_count(labels) "
+        "ORDER BY labels LIMIT 1"
+    )
+    if broken is not None:
+        raise KanonError(
+            f"levels: the line {broken[0]} lacks a label before others; a line names its leaf first and "
+            "may be shorter only at its end"
+        )
+    call.database.execute(
+        "CREATE OR REPLACE TEMPORARY TABLE kanon_paths AS SELECT DISTINCT list_filter("
+        "labels[:list_count(labels)], lambda label, place: place = 1 OR label <> labels[place - 1]) AS path "
+        "FROM temp.kanon_lines"
+    )
+    _refuse_returning_labels(call)
+    _refuse_leaves_with_children(call)
+    call.database.execute(
+        "CREATE OR REPLACE TEMPORARY TABLE kanon_edges AS "
+        "SELECT DISTINCT unnest(path) AS child, unnest(path[2:] || [NULL]) AS parent FROM temp.kanon_paths"
+    )
+
+
+def _refuse_returning_labels(call: Call) -> None:
+    returning = call.database.row(
+        "SELECT list_filter(path, lambda label, place: list_contains(path[:place - 1], label))[1], "
+        "array_to_string(path, ' → ') FROM temp.kanon_paths WHERE list_unique(path) < len(path) ORDER BY path LIMIT 1"
+    )
+    if returning is not None:
+        raise KanonError(
+            f"levels: the label '{returning[0]}' returns further up in {returning[1]}; "
+            "give the level above another name"
+        )
+
+
+def _refuse_leaves_with_children(call: Call) -> None:
+    both = call.database.row(
+        "SELECT leaf.path[1], array_to_string(leaf.path, ' → '), array_to_string(below.path, ' → ') "
+        "FROM temp.kanon_paths AS leaf JOIN (SELECT path, unnest(path[2:]) AS parent FROM temp.kanon_paths) AS below "
+        "ON below.parent = leaf.path[1] ORDER BY ALL LIMIT 1"
+    )
+    if both is not None:
+        raise KanonError(
+            f"levels: '{both[0]}' is a value ({both[1]}) and also the parent of another ({both[2]}); "
+            "give one of them another name"
+        )
+
+
+def _read(call: Call, text: str, argument: str) -> exp.Query:
+    """The rows of a query, a table or a file."""
+    if not isinstance(text, str) or not text.strip():
+        raise KanonError(f"{argument}: {text!r} is not a text; write a query, a table's name or a file's path")
+    if source.is_query(text) or source.find_table(call, names.parse(text)) is not None:
+        return source.read_source(call, text, argument)
+    return _read_file(call, text, argument)
+
+
+def _read_file(call: Call, path: str, argument: str) -> exp.Query:
+    """The lines of a CSV file without a header, every cell as text; lines may differ in length."""
+    counts = ", ".join(f"count(*) FILTER (contains(line, '{s}')), max(len(string_split(line, '{s}')))" for s in SEPARATORS)
+    try:
+        semicolons, widest_by_semicolon, commas, widest_by_comma = call.database.rows(
+            f"SELECT {counts} FROM (SELECT unnest(string_split(content, chr(10))) AS line FROM read_text(?))", [path]
+        )[0]
+    except StatementError as error:
+        reason = str(error.__cause__).splitlines()[0]
+        raise KanonError(
+            f"{argument}: {path!r} is neither a query (SELECT, FROM or WITH), nor a table or view, nor a file "
+            f"that can be read ({reason})"
+        ) from error
+    separator, width = (",", widest_by_comma) if commas > semicolons else (";", widest_by_semicolon)
+    structure = exp.Struct(expressions=[
+        exp.PropertyEQ(this=exp.to_identifier(f"level_{level}"), expression=exp.Literal.string("VARCHAR"))
+        for level in range(width or 1)
+    ])
+    options = {
+        "columns": structure, "delim": exp.Literal.string(separator), "header": exp.false(),
+        "auto_detect": exp.false(), "null_padding": exp.true(), "parallel": exp.false(),
+    }
+    reader = exp.Anonymous(this="read_csv", expressions=[
+        exp.Literal.string(path),
+        *(exp.EQ(this=exp.to_identifier(option), expression=value) for option, value in options.items()),
+    ])
+    query = exp.select("*").from_(exp.Table(this=reader))
+    try:
+        call.database.execute(exp.select(exp.Count(this=exp.Star())).from_(query.subquery("source")))
+    except StatementError as error:
+        reason = str(error.__cause__).splitlines()[0]
+        raise KanonError(f"{argument}: the file {path!r} cannot be read: {reason}") from error
+    return query
+
+
+def _cells(call: Call, rows: exp.Query, argument: str) -> list[exp.Expression]:
+    """The columns of rows that are read through `_aliased`, as canonical text."""
+    types = [kind for _, kind in source.columns(call.database, rows)]
+    return [
+        canonical_text(exp.column(f"column_{place}", table="given"), kind) for place, kind in enumerate(types)
+    ]
+
+
+def _aliased(rows: exp.Query, selected: list[exp.Expression]) -> exp.Select:
+    """A selection from rows whose columns are renamed by place, so that any column names will do."""
+    count = 1 + max(int(column.name.removeprefix("column_")) for item in selected for column in item.find_all(exp.Column))
+    alias = exp.TableAlias(
+        this=exp.to_identifier("given"),
+        columns=[exp.to_identifier(f"column_{place}") for place in range(count)],
+    )
+    return exp.select(*selected).from_(exp.Subquery(this=rows, alias=alias))

@@ -1,0 +1,295 @@
+"""Annealing of the classes of one window of rows: neighbours, and moves that never break a class."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from kanon_duck.encoding import LANES
+from kanon_duck.kernels.simd import load, maximum, minimum, weigh
+from kanon_duck.kernels.satisfies import satisfies
+
+INNER = {"nogil": True, "cache": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+"""How kernels are compiled that only other kernels call."""
+
+DISSOLVE_EVERY = 256
+"""One step in so many tries to dissolve a class: it costs as much as k others."""
+
+
+@njit(**INNER)
+def pair_cost(codes, first, second, caps, weights):
+    """Cost per row of the box around two rows: their distance."""
+    cost = 0.0
+    for lane in range(0, codes.shape[1], LANES):
+        one, other = load(codes, first, lane), load(codes, second, lane)
+        cost += weigh(minimum(one, other), maximum(one, other), caps, weights, lane)
+    return cost
+
+
+@njit(**INNER)
+def loss_of_class(codes, members, number, count, caps, weights):
+    """Loss of the first ``count`` rows of ``members[number]``, at least one: count times cost per row."""
+    cost = 0.0
+    for lane in range(0, codes.shape[1], LANES):
+        low = load(codes, members[number, 0], lane)
+        high = low
+        for position in range(1, count):
+            row = load(codes, members[number, position], lane)
+            low = minimum(low, row)
+            high = maximum(high, row)
+        cost += weigh(low, high, caps, weights, lane)
+    return count * cost
+
+
+@njit(nogil=True, cache=True, no_cfunc_wrapper=True)
+def fill_losses(codes, members, sizes, losses, caps, weights):
+    """Write the loss of every class that has rows."""
+    for number in range(sizes.size):
+        if sizes[number] > 0:
+            losses[number] = loss_of_class(codes, members, number, sizes[number], caps, weights)
+
+
+@njit(**INNER)
+def offer(neighbours, distances, row, other, distance):
+    """Enter a row into another's list of its nearest, unless it is there or is further than all."""
+    nth = neighbours.shape[1] - 1
+    if distance >= distances[row, nth]:
+        return
+    for known in range(neighbours.shape[1]):
+        if neighbours[row, known] == other:
+            return
+    while nth > 0 and distances[row, nth - 1] > distance:
+        distances[row, nth] = distances[row, nth - 1]
+        neighbours[row, nth] = neighbours[row, nth - 1]
+        nth -= 1
+    distances[row, nth] = distance
+    neighbours[row, nth] = other
+
+
+@njit(nogil=True, cache=True, no_cfunc_wrapper=True)
+def find_neighbours(codes, order, reach, caps, weights, neighbours, distances):
+    """Offer to each other all rows that stand at most ``reach`` places apart in an order.
+
+    Parameters
+    ----------
+    codes : uint16 or uint32, shape (n, width)
+    order : int64, shape (n,)
+        A permutation of the rows.
+    neighbours : int32, shape (n, count)
+        The nearest rows known so far, nearest first; -1 where there is none.
+    distances : float32, shape (n, count)
+        Their distances; infinity where there is none.
+    """
+    n = order.size
+    for first in range(n):
+        for second in range(first + 1, min(n, first + reach + 1)):
+            row, other = order[first], order[second]
+            distance = np.float32(pair_cost(codes, row, other, caps, weights))
+            offer(neighbours, distances, row, other, distance)
+            offer(neighbours, distances, other, row, distance)
+
+
+@njit(**INNER)
+def below(random, limit):
+    """A random integer in [0, limit); ``random`` holds the state of a 64-bit xorshift generator.
+
+    Source: G. Marsaglia, Xorshift RNGs, Journal of Statistical Software 8 (2003).
+    """
+    state = random[0]
+    state ^= state << np.uint64(13)
+    state ^= state >> np.uint64(7)
+    state ^= state << np.uint64(17)
+    random[0] = state
+    return np.int64(((state >> np.uint64(32)) * np.uint64(limit)) >> np.uint64(32))
+
+
+@njit(**INNER)
+def accepts(random, rise, temperature):
+    """Metropolis rule: a rise of the loss is accepted with probability exp(-rise / temperature)."""
+    return rise <= 0.0 or below(random, 1 << 30) < math.exp(-rise / temperature) * (1 << 30)
+
+
+@njit(**INNER)
+def split(codes, caps, weights, label, slot, members, sizes, losses, full, fresh, leaning):
+    """Cut a class in halves: the rows that lean to one row, and those that lean to the furthest from it.
+
+    A split never raises the loss. ``leaning`` is scratch for a number per row of the class.
+    """
+    count = sizes[full]
+    seed = members[full, 0]
+    other = seed
+    furthest = -1.0
+    for position in range(count):
+        row = members[full, position]
+        leaning[position] = pair_cost(codes, row, seed, caps, weights)
+        if leaning[position] > furthest:
+            other, furthest = row, leaning[position]
+    for position in range(count):
+        row = members[full, position]
+        lean = leaning[position] - pair_cost(codes, row, other, caps, weights)
+        earlier = position
+        while earlier > 0 and leaning[earlier - 1] > lean:
+            leaning[earlier] = leaning[earlier - 1]
+            members[full, earlier] = members[full, earlier - 1]
+            earlier -= 1
+        leaning[earlier] = lean
+        members[full, earlier] = row
+    half = count // 2
+    for position in range(count):
+        row = members[full, position]
+        if position < half:
+            slot[row] = position
+        else:
+            slot[row] = position - half
+            label[row] = fresh
+            members[fresh, position - half] = row
+    sizes[full] = half
+    sizes[fresh] = count - half
+    losses[full] = loss_of_class(codes, members, full, half, caps, weights)
+    losses[fresh] = loss_of_class(codes, members, fresh, count - half, caps, weights)
+
+
+@njit(**INNER)
+def dissolve(
+    codes, caps, weights, neighbours, k, label, slot, members, sizes, losses, vacant,
+    temperature, random, old, hosts, scratch,
+):  # fmt: skip
+    """Move the rows of a class, one by one, to the neighbouring class each is cheapest for.
+
+    All is put back where a row finds no class with room, or the total is not accepted.
+    """
+    count = sizes[old]
+    rise = -losses[old]
+    placed = 0
+    while placed < count:
+        row = members[old, placed]
+        best = -1
+        best_rise = np.inf
+        for nth in range(neighbours.shape[1]):
+            if neighbours[row, nth] < 0:
+                break
+            host = label[neighbours[row, nth]]
+            size = sizes[host] + 1
+            if host == old or size >= 2 * k:
+                continue
+            members[host, size - 1] = row
+            host_rise = loss_of_class(codes, members, host, size, caps, weights) - losses[host]
+            if host_rise < best_rise and satisfies(members, host, size, k):
+                best, best_rise = host, host_rise
+        if best < 0:
+            break
+        label[row] = best
+        slot[row] = sizes[best]
+        members[best, sizes[best]] = row
+        hosts[placed] = best
+        scratch[placed] = losses[best]
+        sizes[best] += 1
+        losses[best] += best_rise
+        rise += best_rise
+        placed += 1
+    if placed == count and accepts(random, rise, temperature):
+        sizes[old] = 0
+        losses[old] = 0.0
+        vacant[0] += 1
+        vacant[vacant[0]] = old
+        return
+    while placed > 0:
+        placed -= 1
+        label[members[old, placed]] = old
+        slot[members[old, placed]] = placed
+        sizes[hosts[placed]] -= 1
+        losses[hosts[placed]] = scratch[placed]
+
+
+@njit(nogil=True, cache=True, no_cfunc_wrapper=True)
+def anneal_steps(
+    codes, caps, weights, neighbours, k, label, slot, members, sizes, losses, vacant,
+    temperature, cooling, steps, random, hosts, scratch,
+):  # fmt: skip
+    """Some steps of annealing; all state is in the arrays, so that the next call goes on from there.
+
+    Guarantee: every class satisfies the predicate after every step, because a step is taken only when
+    both classes that it changes satisfy it.
+
+    Parameters
+    ----------
+    codes : uint16 or uint32, shape (n, width)
+    caps, weights : as in ``Encoding``
+    neighbours : int32, shape (n, count)
+        Rows near each row; -1 where there are fewer.
+    k : int
+    label, slot : int32, shape (n,)
+        Class of each row, and its position there.
+    members : int32, shape (slots for classes, room for rows)
+        Rows of each class; a slot for every ``k`` rows, room for 2k rows or the largest class.
+    sizes : int32; losses : float64, shape (slots for classes,)
+    vacant : int32, shape (slots for classes + 1,)
+        A stack of the free slots; its first element is their number.
+    temperature : float64, shape (1,)
+    cooling : float
+        What the temperature is multiplied with at every step.
+    random : uint64, shape (1,)
+    hosts : int32; scratch : float64, shape (room for rows,)
+    """
+    for number in range(sizes.size):
+        while sizes[number] >= 2 * k:
+            fresh = vacant[vacant[0]]
+            vacant[0] -= 1
+            split(codes, caps, weights, label, slot, members, sizes, losses, number, fresh, scratch)
+    heat = temperature[0]
+    for _ in range(steps):
+        heat *= cooling
+        row = below(random, label.size)
+        near = neighbours[row, below(random, neighbours.shape[1])]
+        if near < 0 or label[near] == label[row]:
+            continue
+        source, target = label[row], label[near]
+
+        if below(random, DISSOLVE_EVERY) == 0:
+            dissolve(
+                codes, caps, weights, neighbours, k, label, slot, members, sizes, losses, vacant,
+                heat, random, source, hosts, scratch,
+            )  # fmt: skip
+            continue
+
+        # take the row out of its class, the last one stepping into its place; where that leaves a class
+        # that may not stand, a row of the target comes in exchange, any but the neighbour
+        position = slot[row]
+        source_size, target_size = sizes[source] - 1, sizes[target] + 1
+        other_position = sizes[target]
+        other = members[source, source_size]
+        members[source, position] = other
+        exchange = not satisfies(members, source, source_size, k)
+        if exchange:
+            source_size, target_size = sizes[source], sizes[target]
+            other_position = below(random, target_size - 1)
+            if other_position >= slot[near]:
+                other_position += 1
+            other = members[target, other_position]
+            members[source, position] = other
+        members[target, other_position] = row
+        source_loss = loss_of_class(codes, members, source, source_size, caps, weights)
+        target_loss = loss_of_class(codes, members, target, target_size, caps, weights)
+        rise = source_loss + target_loss - losses[source] - losses[target]
+        if (
+            accepts(random, rise, heat)
+            and satisfies(members, source, source_size, k)
+            and satisfies(members, target, target_size, k)
+        ):
+            slot[other] = position
+            slot[row] = other_position
+            label[row] = target
+            if exchange:
+                label[other] = source
+            sizes[source], sizes[target] = source_size, target_size
+            losses[source], losses[target] = source_loss, target_loss
+            if target_size == 2 * k:
+                fresh = vacant[vacant[0]]
+                vacant[0] -= 1
+                split(codes, caps, weights, label, slot, members, sizes, losses, target, fresh, scratch)
+        else:
+            members[source, position] = row
+            members[target, other_position] = other
+    temperature[0] = heat

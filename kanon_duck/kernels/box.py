@@ -1,0 +1,51 @@
+"""Boxes of classes: the smallest and the largest code per column, and what a box costs."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+NO_CLASS = -1
+"""Label of a row that belongs to no class."""
+
+
+@njit(cache=True, nogil=True)
+def fill_boxes(codes, labels, low, high, sizes):
+    """Widen ``low`` and ``high`` (classes, width) and count ``sizes`` (classes,) by every labelled row.
+
+    ``low`` starts at the dtype's largest value, ``high`` and ``sizes`` at 0.
+    """
+    for row in range(codes.shape[0]):
+        label = labels[row]
+        if label == NO_CLASS:
+            continue
+        sizes[label] += 1
+        for column in range(codes.shape[1]):
+            code = codes[row, column]
+            if code < low[label, column]:
+                low[label, column] = code
+            if code > high[label, column]:
+                high[label, column] = code
+
+
+@njit(cache=True, nogil=True)
+def least_increase(code, low, high, sizes, caps, weights):
+    """The class whose total loss rises least when it takes in a row; the lowest number among equals.
+
+    The rise is IL(cl + r) - IL(cl) = (|cl| + 1) cost(cl + r) - |cl| cost(cl), summed in float64 in the
+    order of the columns.
+    """
+    best = 0
+    best_increase = np.inf
+    for label in range(low.shape[0]):
+        before = 0.0
+        after = 0.0
+        for column in range(code.shape[0]):
+            weight = np.float64(weights[column])
+            smallest, largest = low[label, column], high[label, column]
+            before += weight * min(largest - smallest, caps[column])
+            after += weight * min(max(largest, code[column]) - min(smallest, code[column]), caps[column])
+        increase = (sizes[label] + 1) * after - sizes[label] * before
+        if increase < best_increase:
+            best, best_increase = label, increase
+    return best

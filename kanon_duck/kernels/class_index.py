@@ -1,0 +1,414 @@
+"""The tree over class boxes: best-first branch and bound, and the updates that keep its bounds tight."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from kanon_duck.kernels.lanes import (
+    LANES,
+    excess,
+    floats,
+    fused,
+    greater,
+    lesser,
+    load,
+    plus,
+    spread,
+    store,
+    unset,
+)
+
+NO_CLASS = -1
+NO_ENTRY = -1
+LOW, HIGH = 0, 1
+ALL_ENTRIES = (1 << LANES) - 1
+BUCKETS = 16
+"""Codes of a level column are told apart modulo this number, one 16-bit word for each."""
+BELOW_ROUNDING = 1.0 - 2.0**-40
+"""Factor that puts a sum below every sum of the same terms in another order."""
+REACH = 64
+"""How many leaf blocks to either side a new class may stand from the one it was split from."""
+
+
+class ClassIndex(NamedTuple):
+    """Boxes of classes and a 16-ary tree over them, in contiguous arrays that kernels share.
+
+    The tree is made of *blocks* of ``LANES`` entries. Inner blocks come first, the root is block 0, leaf
+    blocks follow. An entry of a leaf block is a class or empty, an entry of an inner block sums up one
+    block below it. Entry e of block b has the number ``b * LANES + e``.
+
+    Attributes
+    ----------
+    low, high : uint16 or uint32, shape (capacity, width)
+        Box of each class.
+    sizes : int64, shape (capacity,)
+        Rows of each class; 0 for a removed class and for a number not used yet.
+    entries : int64, shape (capacity,)
+        The leaf entry of each class, NO_ENTRY for one without rows.
+    count : int64, shape (1,)
+        Class numbers in use: a new class takes ``count[0]``.
+    caps, weights : dtype of the codes and float64, shape (columns,)
+        As in the encoding, without padding.
+    boxes : dtype of the codes, shape (blocks, columns, 2, LANES)
+        Smallest and largest code of each entry; an empty entry has the largest and 0.
+    rooms : dtype of the codes, shape (inner blocks, columns, LANES)
+        The least that ``caps - min(high - low, caps)`` is among the classes of an entry.
+    codes : uint16, shape (inner blocks, columns, BUCKETS)
+        Bit e of a level column's word is set if a class of entry e has a single code, and that modulo
+        ``BUCKETS`` is the word's number. Words of other columns are full.
+    costs, least_sizes : float64, shape (blocks, LANES)
+        Least cost per row and least size among the classes of an entry; infinite and the largest
+        finite number for an empty one.
+    first_classes : int64, shape (blocks, LANES)
+        Lowest class number of an entry.
+    children : int64, shape (blocks,)
+        First of the blocks below an inner block; NO_ENTRY for a leaf block.
+    parents : int64, shape (blocks,)
+        Entry that sums up a block; NO_ENTRY for the root.
+    curve : int64, shape (digits, 3)
+        Column, divisor and radix of each digit of the sort key of rows, most significant first.
+    """
+
+    low: NDArray[np.unsignedinteger]
+    high: NDArray[np.unsignedinteger]
+    sizes: NDArray[np.int64]
+    entries: NDArray[np.int64]
+    count: NDArray[np.int64]
+    caps: NDArray[np.unsignedinteger]
+    weights: NDArray[np.float64]
+    boxes: NDArray[np.unsignedinteger]
+    rooms: NDArray[np.unsignedinteger]
+    codes: NDArray[np.uint16]
+    costs: NDArray[np.float64]
+    least_sizes: NDArray[np.float64]
+    first_classes: NDArray[np.int64]
+    children: NDArray[np.int64]
+    parents: NDArray[np.int64]
+    curve: NDArray[np.int64]
+
+
+@njit(cache=True, nogil=True)
+def _class_increases(block, row, caps, weights, boxes, costs, sizes, increases):
+    """Rise of total information loss for each class of a leaf block that the row might join.
+
+    With g the growth of the cost per row, IL(cl + r) - IL(cl) = |cl| g + (cost + g).
+    """
+    growth = spread(0.0)
+    place = block * weights.size * 2 * LANES
+    for j in range(weights.size):
+        code = spread(row[j])
+        low, high = load(boxes, place), load(boxes, place + LANES)
+        distance = greater(excess(low, code), excess(code, high))
+        room = excess(spread(caps[j]), excess(high, low))
+        growth = fused(spread(weights[j]), floats(lesser(distance, room)), growth)
+        place += 2 * LANES
+    place = block * LANES
+    store(increases, 0, fused(load(sizes, place), growth, plus(load(costs, place), growth)))
+
+
+@njit(cache=True, nogil=True)
+def _entry_bounds(block, row, caps, weights, boxes, rooms, codes, costs, sizes, bounds):
+    """A lower bound on the rise for every class below each entry of an inner block.
+
+    The distance of the row to a class is at least that to the entry's hull, and at least 1 in a level
+    column where no class has the row's code alone. Hence g is at least the sum of
+    weights * min(distance, room), and the cost after joining at least the greater of least cost + g and
+    the sum of weights * min(distance, cap).
+    """
+    growth, united = spread(0.0), spread(0.0)
+    place = block * weights.size * LANES
+    for j in range(weights.size):
+        code, weight = spread(row[j]), spread(weights[j])
+        distance = greater(
+            excess(load(boxes, 2 * place), code), excess(code, load(boxes, 2 * place + LANES))
+        )
+        distance = greater(distance, unset(codes[block, j, row[j] % BUCKETS], code))
+        growth = fused(weight, floats(lesser(distance, load(rooms, place))), growth)
+        united = fused(weight, floats(lesser(distance, spread(caps[j]))), united)
+        place += LANES
+    place = block * LANES
+    united = fused(united, spread(BELOW_ROUNDING), spread(0.0))
+    cost = greater(plus(load(costs, place), growth), united)
+    store(bounds, 0, fused(load(sizes, place), growth, cost))
+
+
+@njit(cache=True, nogil=True)
+def _push(bounds, blocks, length, bound, block):
+    """Add to a heap with the least bound first; returns the new length."""
+    place = length
+    while place and bounds[(place - 1) // 2] > bound:
+        bounds[place], blocks[place] = bounds[(place - 1) // 2], blocks[(place - 1) // 2]
+        place = (place - 1) // 2
+    bounds[place], blocks[place] = bound, block
+    return length + 1
+
+
+@njit(cache=True, nogil=True)
+def _drop_first(bounds, blocks, length):
+    """Remove the first of a heap; returns the new length."""
+    length -= 1
+    bound, block = bounds[length], blocks[length]
+    place, child = 0, 1
+    while child < length:
+        if child + 1 < length and bounds[child + 1] < bounds[child]:
+            child += 1
+        if bounds[child] >= bound:
+            break
+        bounds[place], blocks[place] = bounds[child], blocks[child]
+        place, child = child, 2 * child + 1
+    bounds[place], blocks[place] = bound, block
+    return length
+
+
+@njit(cache=True, nogil=True)
+def best_class(index, row, heap_bounds, heap_blocks):
+    """The class whose loss rises least when the row joins it, the lowest number among equals.
+
+    Parameters
+    ----------
+    index : ClassIndex
+    row : dtype of the codes, shape (width,)
+    heap_bounds, heap_blocks : float64 and int64, shape (blocks + LANES,)
+        Scratch.
+
+    Returns
+    -------
+    tuple of int and float
+        The class and the rise; NO_CLASS and infinity if there is no class.
+    """
+    caps, weights, boxes, rooms, codes = index.caps, index.weights, index.boxes, index.rooms, index.codes
+    costs, sizes, firsts, children = index.costs, index.least_sizes, index.first_classes, index.children
+    best, least = NO_CLASS, np.inf
+    bounds = heap_bounds[heap_bounds.size - LANES :]
+    length = _push(heap_bounds, heap_blocks, 0, 0.0, 0)
+    while length and heap_bounds[0] <= least:
+        block = heap_blocks[0]
+        length = _drop_first(heap_bounds, heap_blocks, length)
+        below = children[block]
+        if below == NO_ENTRY:
+            _class_increases(block, row, caps, weights, boxes, costs, sizes, bounds)
+        else:
+            _entry_bounds(block, row, caps, weights, boxes, rooms, codes, costs, sizes, bounds)
+        for entry in range(LANES):
+            bound = bounds[entry]
+            if bound > least or (bound == least and firsts[block, entry] >= best):
+                continue
+            if below == NO_ENTRY:
+                best, least = firsts[block, entry], bound
+            else:
+                length = _push(heap_bounds, heap_blocks, length, bound, below + entry)
+    return best, least
+
+
+@njit(cache=True, nogil=True)
+def curve_keys(rows, curve):
+    """Sort key of each row: rows that are alike are looked up in the same blocks, which are then in cache."""
+    keys = np.zeros(rows.shape[0], np.int64)
+    for i in range(keys.size):
+        for digit in range(curve.shape[0]):
+            column, divisor, radix = curve[digit]
+            keys[i] = keys[i] * radix + rows[i, column] // divisor % radix
+    return keys
+
+
+@njit(cache=True, nogil=True)
+def best_classes(index, rows, order, classes, increases):
+    """Look up every row; ``order`` is the sequence in which, rows that are alike one after the other."""
+    heap_bounds = np.empty(index.children.size + LANES)
+    heap_blocks = np.empty(index.children.size + LANES, np.int64)
+    for row in order:
+        classes[row], increases[row] = best_class(index, rows[row], heap_bounds, heap_blocks)
+
+
+@njit(cache=True, nogil=True)
+def _write_class(index, label):
+    """Copy a class to its leaf entry."""
+    block, entry = divmod(index.entries[label], LANES)
+    low, high = index.low[label], index.high[label]
+    cost = 0.0
+    for j in range(index.weights.size):
+        index.boxes[block, j, LOW, entry] = low[j]
+        index.boxes[block, j, HIGH, entry] = high[j]
+        cost += index.weights[j] * min(high[j] - low[j], index.caps[j])
+    index.costs[block, entry] = cost
+    index.least_sizes[block, entry] = index.sizes[label]
+    index.first_classes[block, entry] = label
+
+
+@njit(cache=True, nogil=True)
+def _clear_entry(index, block, entry):
+    """Empty a leaf entry: no row is ever sent to it, and it widens no hull."""
+    for j in range(index.weights.size):
+        index.boxes[block, j, LOW, entry] = index.boxes.dtype.type(-1)  # the largest code
+        index.boxes[block, j, HIGH, entry] = 0
+    index.costs[block, entry] = np.inf
+    index.least_sizes[block, entry] = np.finfo(np.float64).max
+    index.first_classes[block, entry] = np.iinfo(np.int64).max
+
+
+@njit(cache=True, nogil=True)
+def _replace(array, place, value):
+    """Write a value; returns whether that changed the array."""
+    changed = array[place] != value
+    array[place] = value
+    return changed
+
+
+@njit(cache=True, nogil=True)
+def _summarize_column(index, block, j, parent, place):
+    """Sum up the boxes and rooms of a block in one column; returns whether that changed."""
+    leaf = index.children[block] == NO_ENTRY
+    lows, highs, cap = index.boxes[block, j, LOW], index.boxes[block, j, HIGH], index.caps[j]
+    low, high, room = lows[0], highs[0], cap
+    for entry in range(LANES):
+        low, high = min(low, lows[entry]), max(high, highs[entry])
+        if not leaf:
+            room = min(room, index.rooms[block, j, entry])
+        elif lows[entry] <= highs[entry]:  # not empty
+            room = min(room, cap - min(highs[entry] - lows[entry], cap))
+    changed = _replace(index.boxes[parent, j, LOW], place, low)
+    changed |= _replace(index.boxes[parent, j, HIGH], place, high)
+    return changed | _replace(index.rooms[parent, j], place, room)
+
+
+@njit(cache=True, nogil=True)
+def _summarize_codes(index, block, j, parent, place):
+    """Sum up the single codes of a block in one level column; returns whether that changed."""
+    leaf = index.children[block] == NO_ENTRY
+    found = 0  # bit b: some class has a single code of bucket b
+    for other in range(LANES if leaf else BUCKETS):
+        if leaf:
+            code = index.boxes[block, j, LOW, other]
+            if code == index.boxes[block, j, HIGH, other]:
+                found |= 1 << (code % BUCKETS)
+        elif index.codes[block, j, other]:
+            found |= 1 << other
+    changed = False
+    for bucket in range(BUCKETS):
+        words = index.codes[parent, j]
+        word = (words[bucket] & ~(1 << place)) | ((found >> bucket & 1) << place)
+        changed |= _replace(words, bucket, word)
+    return changed
+
+
+@njit(cache=True, nogil=True)
+def _summarize(index, block):
+    """Sum up a block in its parent's entry; returns whether that changed."""
+    parent, place = divmod(index.parents[block], LANES)
+    cost, size, first = np.inf, np.inf, index.first_classes[block, 0]
+    for entry in range(LANES):
+        cost = min(cost, index.costs[block, entry])
+        size = min(size, index.least_sizes[block, entry])
+        first = min(first, index.first_classes[block, entry])
+    changed = _replace(index.costs[parent], place, cost)
+    changed |= _replace(index.least_sizes[parent], place, size)
+    changed |= _replace(index.first_classes[parent], place, first)
+    for j in range(index.weights.size):
+        changed |= _summarize_column(index, block, j, parent, place)
+        if index.caps[j] == 1:
+            changed |= _summarize_codes(index, block, j, parent, place)
+    return changed
+
+
+@njit(cache=True, nogil=True)
+def _climb(index, block):
+    """After a change of a leaf block, bring the entries above it up to date."""
+    while index.parents[block] != NO_ENTRY and _summarize(index, block):
+        block = index.parents[block] // LANES
+
+
+@njit(cache=True, nogil=True)
+def fill_tree(index):
+    """Write every class that has an entry, then sum up all blocks from the leaves to the root."""
+    for label in range(index.count[0]):
+        if index.entries[label] != NO_ENTRY:
+            _write_class(index, label)
+    for block in range(index.children.size - 1, 0, -1):
+        _summarize(index, block)
+
+
+@njit(cache=True, nogil=True)
+def join_class(index, label, row):
+    """Take a row into a class: its box and its size grow."""
+    low, high = index.low[label], index.high[label]
+    for j in range(low.size):
+        low[j] = min(low[j], row[j])
+        high[j] = max(high[j], row[j])
+    index.sizes[label] += 1
+    _write_class(index, label)
+    _climb(index, index.entries[label] // LANES)
+
+
+@njit(cache=True, nogil=True)
+def _set_class(index, label, low, high, size):
+    """Note a class's box and size outside the tree."""
+    index.sizes[label] = size
+    for j in range(low.size):
+        index.low[label, j], index.high[label, j] = low[j], high[j]
+
+
+@njit(cache=True, nogil=True)
+def replace_class(index, label, low, high, size):
+    """Give a class a new box and size; one of size 0 leaves the tree, so no row is sent to it."""
+    _set_class(index, label, low, high, size)
+    block, entry = divmod(index.entries[label], LANES)
+    if size == 0:
+        _clear_entry(index, block, entry)
+        index.entries[label] = NO_ENTRY
+    else:
+        _write_class(index, label)
+    _climb(index, block)
+
+
+@njit(cache=True, nogil=True)
+def _free_entry(index, near):
+    """An empty leaf entry in the block of class ``near`` or in the nearest of its neighbours, or NO_ENTRY."""
+    own = index.entries[near] // LANES
+    for step in range(REACH + 1):
+        for block in (own - step, own + step):
+            if block < index.rooms.shape[0] or block >= index.children.size:
+                continue
+            for entry in range(LANES):
+                if index.costs[block, entry] == np.inf:
+                    return block * LANES + entry
+    return NO_ENTRY
+
+
+@njit(cache=True, nogil=True)
+def add_class(index, near, low, high, size):
+    """Add a class beside the class ``near``; returns its number, or NO_CLASS where no entry is free."""
+    entry = _free_entry(index, near)
+    label = index.count[0]
+    if entry == NO_ENTRY or label == index.sizes.size:
+        return NO_CLASS
+    index.count[0] += 1
+    index.entries[label] = entry
+    _set_class(index, label, low, high, size)
+    _write_class(index, label)
+    _climb(index, entry // LANES)
+    return label
+
+
+@njit(cache=True, nogil=True)
+def insert_rows(index, rows, labels, begin, full):
+    """I3M+ without the split: each row from ``begin`` on joins its best class, and later rows see that.
+
+    Stops after a row that brings its class to ``full`` rows; returns the position after the last row that
+    joined. Once the caller has split the class ``labels[position - 1]``, it resumes from there.
+    """
+    heap_bounds = np.empty(index.children.size + LANES)
+    heap_blocks = np.empty(index.children.size + LANES, np.int64)
+    for position in range(begin, rows.shape[0]):
+        row = rows[position]
+        label, _ = best_class(index, row, heap_bounds, heap_blocks)
+        labels[position] = label
+        if label == NO_CLASS:
+            continue
+        join_class(index, label, row)
+        if index.sizes[label] >= full:
+            return position + 1
+    return rows.shape[0]

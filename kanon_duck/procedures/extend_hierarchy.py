@@ -1,0 +1,72 @@
+"""CALL kanon.extend_hierarchy(name, edges | levels => ...)."""
+
+from __future__ import annotations
+
+from kanon_duck.call import Call, Row
+from kanon_duck.errors import KanonError
+from kanon_duck.hierarchy import store, tree
+from kanon_duck.hierarchy.edges import read_edges, read_levels
+
+
+def run(call: Call) -> list[Row]:
+    """Add leaves (and labels above them) to a tree; returns its row of ``kanon.hierarchies``.
+
+    Paths that exist stay as they are, so what masked views have released keeps its meaning.
+
+    Raises
+    ------
+    KanonError
+        When the hierarchy is a rule, the addition would change an existing path, or it would change the
+        height while a masked view uses the hierarchy.
+    """
+    found = store.existing(call.database, store.name_argument(call))
+    name, kind = found["hierarchy"], found["kind"]
+    if kind not in store.TREES:
+        raise KanonError(
+            f"hierarchy: '{name}' is a rule ({kind}) and takes every value it can take already; "
+            "only hierarchies made from levels or edges are extended"
+        )
+    given = [source for source in store.TREES if call.arguments.get(source) is not None]
+    if len(given) != 1:
+        raise KanonError(
+            f"hierarchy '{name}': {' and '.join(given) or 'no source'} given; write exactly one of edges, levels"
+        )
+    argument = given[0]
+    (read_levels if argument == "levels" else read_edges)(call, call.arguments[argument])
+    _add_existing_edges(call, name)
+    extended = tree.build(call.database, argument)
+    _refuse_changed_paths(call, name, argument)
+    views = store.users(call.database, name)
+    if views and extended.height != found["height"]:
+        raise KanonError(
+            f"{argument}: the height of '{name}' would change from {found['height']} to {extended.height}, but the "
+            f"masked view {', '.join(views)} uses it; add leaves at the depth there is, or drop the view first"
+        )
+    store.remove(call.database, name)
+    return [store.write_tree(call.database, name, kind, extended)]
+
+
+def _add_existing_edges(call: Call, name: str) -> None:
+    """Put the tree's own edges beside the new ones; the parents of new labels may be known only there."""
+    call.database.execute(
+        "CREATE OR REPLACE TEMPORARY TABLE kanon_edges AS "
+        "WITH existing AS (SELECT DISTINCT unnest(path) AS child, unnest(path[2:] || [NULL]) AS parent "
+        "FROM kanon_private.hierarchy_leaves WHERE hierarchy = ?) "
+        "SELECT child, parent FROM existing "
+        "UNION SELECT child, parent FROM temp.kanon_edges "
+        "WHERE parent IS NOT NULL OR child NOT IN (SELECT child FROM existing)",
+        [name],
+    )
+
+
+def _refuse_changed_paths(call: Call, name: str, argument: str) -> None:
+    changed = call.database.row(
+        "SELECT array_to_string(leaves.path, ' → ') FROM kanon_private.hierarchy_leaves AS leaves "
+        "LEFT JOIN temp.kanon_tree AS tree ON tree.leaf = leaves.leaf "
+        "WHERE leaves.hierarchy = ? AND tree.path IS DISTINCT FROM leaves.path ORDER BY leaves.position LIMIT 1",
+        [name],
+    )
+    if changed is not None:
+        raise KanonError(
+            f"{argument}: the path {changed[0]} of '{name}' would change; an extension only adds leaves"
+        )

@@ -16,6 +16,7 @@ Source: FindBestCluster in Figures 1 and 2 of Truta & Campan 2007, which leave o
 from __future__ import annotations
 
 import itertools
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,8 @@ from kanon_duck.encoding import LANES, Encoding
 from kanon_duck.kernels import class_index as kernels
 from kanon_duck.kernels.box import fill_boxes
 from kanon_duck.kernels.class_index import ALL_ENTRIES, BUCKETS, HIGH, LOW, NO_ENTRY, ClassIndex
+
+Number = TypeVar("Number", bound=np.integer)
 
 FILL = 13
 """Classes per leaf block of a new tree; the other entries wait for classes that splits add."""
@@ -54,7 +57,9 @@ def build_index(
     ClassIndex
     """
     classes = int(labels.max(initial=-1)) + 1
-    low = np.full((classes, encoding.codes.shape[1]), np.iinfo(encoding.codes.dtype).max, encoding.codes.dtype)
+    low = np.full(
+        (classes, encoding.codes.shape[1]), np.iinfo(encoding.codes.dtype).max, encoding.codes.dtype
+    )
     high = np.zeros_like(low)
     sizes = np.zeros(classes, np.int64)
     fill_boxes(encoding.codes, labels, low, high, sizes)
@@ -117,7 +122,7 @@ def index_boxes(
         high=_with_capacity(high, capacity),
         sizes=_with_capacity(sizes, capacity),
         entries=entries,
-        count=np.array([len(sizes)]),
+        used=np.array([len(sizes)]),
         caps=caps[:columns].copy(),
         weights=weights[:columns].astype(np.float64),
         boxes=boxes,
@@ -134,7 +139,7 @@ def index_boxes(
     return index
 
 
-def _with_capacity(values: NDArray, capacity: int) -> NDArray:
+def _with_capacity(values: NDArray[Number], capacity: int) -> NDArray[Number]:
     """A copy with room for ``capacity`` classes."""
     grown = np.zeros((capacity, *values.shape[1:]), values.dtype)
     grown[: len(values)] = values
@@ -153,14 +158,14 @@ def _curve(low: NDArray[np.unsignedinteger], caps: NDArray[np.unsignedinteger]) 
         product of the radices stays below 2**63.
     """
     sample = low[:: max(1, len(low) // SAMPLE)]
-    digits = []
+    levels = []
     for column in np.flatnonzero(caps == 1):
         codes, counts = np.unique(sample[:, column], return_counts=True)
         shares = counts / len(sample)
-        digits.append((-float(shares @ np.log(shares)), int(column), 1, int(codes.max(initial=0)) + 1))
-    digits = [digit[1:] for digit in sorted(digits)]
+        levels.append((-float(shares @ np.log(shares)), int(column), 1, int(codes.max(initial=0)) + 1))
+    digits = [digit for _, *digit in sorted(levels)]
     for bit in range(1, BITS + 1):
-        digits += [(column, (int(caps[column]) >> bit) + 1, 2) for column in np.flatnonzero(caps > 1)]
+        digits += [[int(column), (int(caps[column]) >> bit) + 1, 2] for column in np.flatnonzero(caps > 1)]
     sizes = np.cumsum([np.log2(radix) for _, _, radix in digits])
     return np.array(digits, np.int64).reshape(-1, 3)[: np.searchsorted(sizes, 63.0)]
 
@@ -173,7 +178,7 @@ def rebuild_index(index: ClassIndex, order: NDArray[np.int64] | None = None) -> 
     if order is None:
         leaves = index.first_classes[len(index.rooms) :].ravel()
         order = leaves[leaves != np.iinfo(np.int64).max]
-    count = index.count[0]
+    count = index.used[0]
     width = (0, index.low.shape[1] - len(index.caps))
     return index_boxes(
         index.low[:count],

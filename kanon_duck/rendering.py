@@ -63,7 +63,7 @@ def print_result(console: Console, result: Result) -> None:
 
 
 def _table(result: Result) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
     for position, (name, type_name) in enumerate(zip(result.columns, result.types, strict=True)):
         drawing = any("\n" in str(row[position]) for row in result.rows)  # a query plan must not be folded
         table.add_column(

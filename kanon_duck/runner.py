@@ -88,8 +88,24 @@ class Instance:
 
     procedures: Mapping[str, Procedure]
     connections: list[weakref.ref[duckdb.DuckDBPyConnection]]
+    identity: str = field(default_factory=lambda: uuid.uuid4().hex)
     turn: threading.Lock = field(default_factory=threading.Lock)
     works: dict[str, Work] = field(default_factory=dict)
+    entry: Callable[[str, str | None, str | None], str | None] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Keep the function that DuckDB calls: it drops its own reference with the connection that brought it."""
+        self.entry = self.phase
+
+    def phase(self, step: str, first: str | None, second: str | None) -> str | None:
+        """What the SQL function does: one step of a call, or tell which instance this is."""
+        if step == "start":
+            return self.start(first or "", second or "{}")
+        if step == "advance":
+            return self.advance(first or "")
+        if step == "finish":
+            return self.finish(first or "")
+        return self.identity
 
     def cursor(self) -> duckdb.DuckDBPyConnection:
         """A new connection to the database, made from any of those kanon_duck was installed on."""
@@ -198,23 +214,12 @@ def serve(connection: duckdb.DuckDBPyConnection, procedures: Mapping[str, Proced
             instance.connections.append(weakref.ref(connection))
         return
 
-    identity = uuid.uuid4().hex
     instance = Instance(procedures, [weakref.ref(connection)])
-    _instances[identity] = instance
-
-    def phase(step: str, first: str | None, second: str | None) -> str | None:
-        if step == "start":
-            return instance.start(first or "", second or "{}")
-        if step == "advance":
-            return instance.advance(first or "")
-        if step == "finish":
-            return instance.finish(first or "")
-        return identity
-
+    _instances[instance.identity] = instance
     text = "VARCHAR"
     connection.create_function(
         FUNCTION,
-        phase,
+        instance.entry,
         [text, text, text],  # type: ignore[list-item]  # duckdb's stubs want its type objects
         text,  # type: ignore[arg-type]
         null_handling="special",

@@ -165,6 +165,7 @@ CREATE OR REPLACE MACRO kanon_private.rule_ancestor(hierarchy, leaves) AS (
     )[1][1]
     FROM (VALUES (lower(hierarchy), leaves)) AS asked(hierarchy, leaves)
     JOIN kanon_private.hierarchies AS stored ON lower(stored.hierarchy) = asked.hierarchy
+    WHERE stored.kind NOT IN ('levels', 'edges')
 );
 
 CREATE OR REPLACE MACRO kanon_private.ancestor_of_leaves(hierarchy, leaves) AS CASE
@@ -184,7 +185,7 @@ END;
 -- NULLs (or an empty one) gives NULL, NULL among values gives '*'.
 CREATE OR REPLACE MACRO kanon.common_ancestor(hierarchy, list) AS
     kanon_private.ancestor_of_leaves(
-        hierarchy, list_transform(list, lambda value: kanon_private.canonical_text(value)));
+        hierarchy, CAST(list_transform(list, lambda value: kanon_private.canonical_text(value)) AS VARCHAR[]));
 
 -- May a released label stand for this value? '*' and the root stand for all, NULL for NULL alone, any
 -- other label for itself and for what lies below it.

@@ -7,6 +7,8 @@ import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -32,7 +34,7 @@ def rises(row, low, high, sizes, caps, weights):
 
 def assert_exact(index, rows):
     """Every row gets a class of the least rise, and the lowest number among exact equals."""
-    count = index.count[0]
+    count = index.used[0]
     caps, weights = np.zeros(rows.shape[1], index.caps.dtype), np.zeros(rows.shape[1])
     caps[: len(index.caps)], weights[: len(index.weights)] = index.caps, index.weights
     classes, increases = best_classes(index, rows)
@@ -55,7 +57,8 @@ def assert_tight(index):
         assert (index.entries[label] == NO_ENTRY) == (index.sizes[label] == 0)
         if index.sizes[label]:
             block, entry = divmod(index.entries[label], LANES)
-            assert block >= inner and index.first_classes[block, entry] == label
+            assert block >= inner
+            assert index.first_classes[block, entry] == label
             assert (index.boxes[block, :, LOW, entry] == index.low[label, :columns]).all()
             assert (index.boxes[block, :, HIGH, entry] == index.high[label, :columns]).all()
             assert index.least_sizes[block, entry] == index.sizes[label]
@@ -111,8 +114,9 @@ def random_boxes(random, dtype, classes, kind, null_share=0.1, widest=40):
     if kind in ("nested", "random"):
         other = points(classes)
         changed = random.random((classes, width)) < 0.3
-        low, high = np.where(changed, np.minimum(first, other), first), np.where(
-            changed, np.maximum(first, other), first
+        low, high = (
+            np.where(changed, np.minimum(first, other), first),
+            np.where(changed, np.maximum(first, other), first),
         )
     if kind == "nested":
         low, high = np.minimum.accumulate(low), np.maximum.accumulate(high)
@@ -160,11 +164,12 @@ def test_every_operation_keeps_the_index_exact(seed, dtype, classes):
             for _ in range(int(random.integers(1, 25))):
                 ends = np.sort(points(2), axis=0)
                 index, label = add_class(index, random.choice(alive), ends[0], ends[1], 2)
-                assert index.sizes[label] == 2 and label == index.count[0] - 1
+                assert index.sizes[label] == 2
+                assert label == index.used[0] - 1
         elif operation == "rebuild":
             before = index
             index = rebuild_index(index)
-            count = index.count[0]
+            count = index.used[0]
             assert (index.sizes[:count] == before.sizes[:count]).all()
         assert_tight(index)
         assert_exact(index, points(5))
@@ -181,7 +186,8 @@ def test_an_empty_class_is_never_chosen():
     assert best_classes(index, codes)[0].tolist() == [2, 2, 2]
     kernels.replace_class(index, 2, codes[0], codes[0], 0)
     classes, increases = best_classes(index, codes)
-    assert classes.tolist() == [NO_CLASS] * 3 and np.isinf(increases).all()
+    assert classes.tolist() == [NO_CLASS] * 3
+    assert np.isinf(increases).all()
 
 
 def small_encoding(rows, seed):
@@ -202,7 +208,8 @@ def test_build_index_takes_boxes_from_labels():
     for label in range(30):
         members = encoding.codes[labels == label]
         assert index.sizes[label] == len(members)
-        assert (index.low[label] == members.min(axis=0)).all() and (index.high[label] == members.max(axis=0)).all()
+        assert (index.low[label] == members.min(axis=0)).all()
+        assert (index.high[label] == members.max(axis=0)).all()
     assert_tight(index)
 
 
@@ -210,7 +217,7 @@ def test_inserted_rows_see_the_rows_before_them_and_stop_at_a_full_class():
     encoding = small_encoding(400, 2)
     labels = np.arange(100) // 5
     start, rows = encoding.codes[:100], encoding.codes[100:]
-    index = build_index(Encoding(start, *[getattr(encoding, name) for name in ("caps", "weights", "columns", "attributes", "numeric")]), labels)
+    index = build_index(replace(encoding, codes=start), labels)
     joined = np.full(len(rows), NO_CLASS)
     low, high, sizes = index.low[:20].copy(), index.high[:20].copy(), index.sizes[:20].copy()
     begin, stops = 0, 0
@@ -230,7 +237,9 @@ def test_inserted_rows_see_the_rows_before_them_and_stop_at_a_full_class():
             kernels.replace_class(index, joined[end - 1], low[joined[end - 1]], high[joined[end - 1]], 5)
         begin = end
     assert stops > 10
-    assert (index.sizes[:20] == sizes).all() and (index.low[:20] == low).all() and (index.high[:20] == high).all()
+    assert (index.sizes[:20] == sizes).all()
+    assert (index.low[:20] == low).all()
+    assert (index.high[:20] == high).all()
     assert_tight(index)
 
 
@@ -246,7 +255,8 @@ def answers(threads):
 def test_threads_hash_seeds_and_row_order_do_not_matter():
     expected = answers(1)
     assert (answers(4) == expected).all()
-    script = f"import sys; sys.path[:0] = {sys.path}; import test_class_index as t; print(t.answers(2).tolist())"
+    paths = [*sys.path, str(Path(__file__).parent)]
+    script = f"import sys; sys.path = {paths}; import test_class_index as t; print(t.answers(2).tolist())"
     for seed in ("0", "1"):
         environment = os.environ | {"PYTHONHASHSEED": seed}
         done = subprocess.run(

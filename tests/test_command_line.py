@@ -161,10 +161,10 @@ def rendered(
 def test_a_table() -> None:
     rows = [("a", 1, [1, None]), ("[red]b[/red]", 1000, None)]
     assert rendered(["name", "age", "list"], ["VARCHAR", "BIGINT", "BIGINT[]"], rows, 2, 80) == (
-        "name            age   list\n"
-        "───────────────────────────────\n"
-        "a                 1   [1, NULL]\n"
-        "[red]b[/red]   1000   NULL\n"
+        "name           age  list\n"
+        "─────────────────────────────\n"
+        "a                1  [1, NULL]\n"
+        "[red]b[/red]  1000  NULL\n"
     )
 
 

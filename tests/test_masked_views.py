@@ -252,7 +252,7 @@ def test_same_seed_same_release_in_processes_with_other_hash_seeds(tmp_path: Pat
     code = """
 import sys, kanon_duck
 connection = kanon_duck.connect()
-connection.execute("SET threads = " + sys.argv[1])
+connection.execute("SET enable_progress_bar = false; SET threads = " + sys.argv[1])
 connection.execute("CREATE TABLE p AS SELECT i AS id, CAST(hash(i) % 60 AS INTEGER) AS age, "
                    "chr(CAST(65 + hash(i, 1) % 7 AS INTEGER)) AS city, hash(i, 2) % 5 AS s FROM range(500) AS r(i)")
 for method in ("k_member", "oka"):

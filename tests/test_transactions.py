@@ -165,7 +165,7 @@ def test_install_is_idempotent_and_refuses_what_it_cannot_read(tmp_path: Path) -
     connection = duckdb.connect(path)
     for _ in range(3):
         assert kanon_duck.install(connection) is connection
-    other = connection.cursor()
+    other = duckdb.connect(path)
     kanon_duck.install(other)
     connection.close()  # calls now go through the other connection
     other.execute("CALL kanon.create_hierarchy('zip', prefix => 5)")

@@ -2,7 +2,7 @@
 
 Idea: sort by components, the cheapest first. A component is one level of a hierarchy (rows that agree
 on it save the level's weight) or one halving of the ranges of all numeric quasi-identifiers together,
-along a Hilbert curve (which saves half of what was left of their weights). Its price is the entropy of
+along a Hilbert curve (which saves half of what was left of their weights; the very first tells NULLs from numbers). Its price is the entropy of
 its attribute down to that level for each unit of loss it saves: coarse levels and skewed columns come
 first, deep and even ones last.
 
@@ -66,10 +66,11 @@ class Curve:
         dimensions = len(self.columns)
         caps = encoding.caps[self.columns].astype(np.float64)
         weights = encoding.weights[self.columns] * caps
-        needed = int(caps.max()).bit_length() if dimensions else 0
+        # the upper half of the cube is empty but for NULLs, which stand at its far end
+        needed = 1 + int(caps.max()).bit_length() if dimensions else 0
         self.bits = min(needed, 64 // max(dimensions, 1))
         self.weight = float(weights.sum())
-        self.scales = ((1 << self.bits) - 1) * weights / caps / max(weights.max(initial=0.0), 1e-30)
+        self.scales = ((1 << self.bits >> 1) - 1) * weights / caps / max(weights.max(initial=0.0), 1e-30)
 
     def positions(self, codes: NDArray[np.unsignedinteger]) -> NDArray[np.uint64]:
         """Position of each row on the curve; zeros where nothing is numeric."""
@@ -108,7 +109,7 @@ def components(encoding: Encoding, curve: Curve) -> list[list[Component]]:
             prefix = positions >> np.uint64(shift)
             starts = np.flatnonzero(np.r_[True, prefix[1:] != prefix[:-1], True])
             entropy = _entropy(np.diff(starts))
-            saved = curve.weight * 0.5 ** (level + 1)
+            saved = curve.weight * 0.5**level
             chain.append(Component(-1, shift, (1 << dimensions) - 1, CURVE_PRICE * entropy / saved))
         chains.append(chain)
     return chains

@@ -32,7 +32,7 @@ def suppress(encoding: Encoding, labels: NDArray[np.int64], k: int, limit: int) 
     Returns
     -------
     int64, shape (n,)
-        The labels, and -1 for rows left out; classes without rows keep their number.
+        The labels, numbered anew without gaps, and -1 for rows left out.
     """
     members, sizes, _ = class_members(labels, int(labels.max()) + 1, 1)
     rows = np.zeros(members.shape, np.int64)
@@ -55,8 +55,9 @@ def suppress(encoding: Encoding, labels: NDArray[np.int64], k: int, limit: int) 
         possible = step < bound[number]
         number, step = number[possible], step[possible]
 
-    labels = labels.copy()
+    remaining = sizes - given_up
     position = np.arange(members.shape[1])
-    left_out = (position >= (sizes - given_up)[:, None]) & (position < sizes[:, None])
+    left_out = (position >= remaining[:, None]) & (position < sizes[:, None])
+    labels = (np.cumsum(remaining > 0) - 1)[labels]
     labels[members[left_out]] = -1
     return labels

@@ -67,7 +67,9 @@ def canonical_text(column: exp.Expression, duckdb_type: str) -> exp.Expression:
     )
 
 
-def bind(database: Database, hierarchy: str, values: Sequence[str] | pa.Array | pa.ChunkedArray) -> BoundHierarchy:
+def bind(
+    database: Database, hierarchy: str, values: Sequence[str] | pa.Array | pa.ChunkedArray
+) -> BoundHierarchy:
     """Bind a hierarchy to the distinct canonical texts of a column (without NULL).
 
     Raises

@@ -20,13 +20,13 @@ SEPARATORS = (";", ",")
 def read_edges(call: Call, text: str) -> None:
     """Fill ``kanon_edges`` from rows of (child, parent); a row of a label with itself says nothing."""
     rows = _read(call, text, "edges")
-    cells = _cells(call, rows, "edges")
+    cells = _cells(call, rows)
     if len(cells) != 2:
         raise KanonError(
             f"edges: {text!r} has {len(cells)} columns; edges have two, the label and its parent"
         )
     pairs = _aliased(rows, [cells[0].as_("child"), cells[1].as_("parent")])
-    call.database.execute(exp.Create(kind="TEMPORARY TABLE", replace=True, this=exp.to_table("kanon_given"), expression=pairs))
+    _keep(call, "kanon_given", pairs)
     orphan = call.database.row("SELECT parent FROM temp.kanon_given WHERE child IS NULL LIMIT 1")
     if orphan is not None:
         raise KanonError(f"edges: a row with parent {orphan[0]!r} has no label (NULL); leave such rows out")
@@ -49,9 +49,9 @@ def read_levels(call: Call, text: str) -> None:
         When a line has no leaf, a hole, or a label that returns, or a leaf is also somebody's parent.
     """
     rows = _read(call, text, "levels")
-    line = exp.Array(expressions=_cells(call, rows, "levels"))
+    line = exp.Array(expressions=_cells(call, rows))
     lines = _aliased(rows, [line.as_("labels")]).distinct()
-    call.database.execute(exp.Create(kind="TEMPORARY TABLE", replace=True, this=exp.to_table("kanon_lines"), expression=lines))
+    _keep(call, "kanon_lines", lines)
     broken = call.database.row(
         "SELECT labels::VARCHAR FROM temp.kanon_lines "
         "WHERE labels[1] IS NULL OR list_count(labels[:list_count(labels)]) < list_count(labels) "
@@ -103,7 +103,9 @@ def _refuse_leaves_with_children(call: Call) -> None:
 def _read(call: Call, text: str, argument: str) -> exp.Query:
     """The rows of a query, a table or a file."""
     if not isinstance(text, str) or not text.strip():
-        raise KanonError(f"{argument}: {text!r} is not a text; write a query, a table's name or a file's path")
+        raise KanonError(
+            f"{argument}: {text!r} is not a text; write a query, a table's name or a file's path"
+        )
     if source.is_query(text) or source.find_table(call, names.parse(text)) is not None:
         return source.read_source(call, text, argument)
     return _read_file(call, text, argument)
@@ -111,40 +113,50 @@ def _read(call: Call, text: str, argument: str) -> exp.Query:
 
 def _read_file(call: Call, path: str, argument: str) -> exp.Query:
     """The lines of a CSV file without a header, every cell as text; lines may differ in length."""
-    counts = ", ".join(f"count(*) FILTER (contains(line, '{s}')), max(len(string_split(line, '{s}')))" for s in SEPARATORS)
     try:
-        semicolons, widest_by_semicolon, commas, widest_by_comma = call.database.rows(
-            f"SELECT {counts} FROM (SELECT unnest(string_split(content, chr(10))) AS line FROM read_text(?))", [path]
-        )[0]
-    except StatementError as error:
-        reason = str(error.__cause__).splitlines()[0]
-        raise KanonError(
-            f"{argument}: {path!r} is neither a query (SELECT, FROM or WITH), nor a table or view, nor a file "
-            f"that can be read ({reason})"
-        ) from error
-    separator, width = (",", widest_by_comma) if commas > semicolons else (";", widest_by_semicolon)
-    structure = exp.Struct(expressions=[
-        exp.PropertyEQ(this=exp.to_identifier(f"level_{level}"), expression=exp.Literal.string("VARCHAR"))
-        for level in range(width or 1)
-    ])
-    options = {
-        "columns": structure, "delim": exp.Literal.string(separator), "header": exp.false(),
-        "auto_detect": exp.false(), "null_padding": exp.true(), "parallel": exp.false(),
-    }
-    reader = exp.Anonymous(this="read_csv", expressions=[
-        exp.Literal.string(path),
-        *(exp.EQ(this=exp.to_identifier(option), expression=value) for option, value in options.items()),
-    ])
-    query = exp.select("*").from_(exp.Table(this=reader))
-    try:
+        query = _csv_query(path, *_layout(call, path))
         call.database.execute(exp.select(exp.Count(this=exp.Star())).from_(query.subquery("source")))
     except StatementError as error:
         reason = str(error.__cause__).splitlines()[0]
-        raise KanonError(f"{argument}: the file {path!r} cannot be read: {reason}") from error
+        raise KanonError(
+            f"{argument}: {path!r} is no query (SELECT, FROM or WITH), no table or view, and no file that can be "
+            f"read ({reason}); write one of these"
+        ) from error
     return query
 
 
-def _cells(call: Call, rows: exp.Query, argument: str) -> list[exp.Expression]:
+def _layout(call: Call, path: str) -> tuple[str, int]:
+    """A file's separator, ';' unless more lines hold a ',', and an upper bound on its number of columns."""
+    counts = ", ".join(
+        f"count(*) FILTER (contains(line, '{separator}')), coalesce(max(len(string_split(line, '{separator}'))), 1)"
+        for separator in SEPARATORS
+    )
+    ((semicolons, by_semicolon, commas, by_comma),) = call.database.rows(
+        f"SELECT {counts} FROM (SELECT unnest(string_split(content, chr(10))) AS line FROM read_text(?))",
+        [path],
+    )
+    return (",", by_comma) if commas > semicolons else (";", by_semicolon)
+
+
+def _csv_query(path: str, separator: str, width: int) -> exp.Select:
+    columns = [
+        exp.PropertyEQ(this=exp.to_identifier(f"level_{level}"), expression=exp.Literal.string("VARCHAR"))
+        for level in range(width)
+    ]
+    options = {
+        "columns": exp.Struct(expressions=columns),
+        "delim": exp.Literal.string(separator),
+        "header": exp.false(),
+        "auto_detect": exp.false(),
+        "null_padding": exp.true(),
+        "parallel": exp.false(),
+    }
+    named = [exp.EQ(this=exp.to_identifier(name), expression=option) for name, option in options.items()]
+    reader = exp.Anonymous(this="read_csv", expressions=[exp.Literal.string(path), *named])
+    return exp.select("*").from_(exp.Table(this=reader))
+
+
+def _cells(call: Call, rows: exp.Query) -> list[exp.Expression]:
     """The columns of rows that are read through `_aliased`, as canonical text."""
     types = [kind for _, kind in source.columns(call.database, rows)]
     return [
@@ -154,9 +166,18 @@ def _cells(call: Call, rows: exp.Query, argument: str) -> list[exp.Expression]:
 
 def _aliased(rows: exp.Query, selected: list[exp.Expression]) -> exp.Select:
     """A selection from rows whose columns are renamed by place, so that any column names will do."""
-    count = 1 + max(int(column.name.removeprefix("column_")) for item in selected for column in item.find_all(exp.Column))
+    count = 1 + max(
+        int(column.name.removeprefix("column_")) for item in selected for column in item.find_all(exp.Column)
+    )
     alias = exp.TableAlias(
         this=exp.to_identifier("given"),
         columns=[exp.to_identifier(f"column_{place}") for place in range(count)],
     )
     return exp.select(*selected).from_(exp.Subquery(this=rows, alias=alias))
+
+
+def _keep(call: Call, name: str, rows: exp.Query) -> None:
+    """Put rows into a temporary table."""
+    call.database.execute(
+        exp.Create(kind="TEMPORARY TABLE", replace=True, this=exp.to_table(name), expression=rows)
+    )

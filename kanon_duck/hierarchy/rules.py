@@ -45,13 +45,15 @@ def intervals(argument: Any) -> dict[str, Any]:
     for narrow, wide in zip(widths, widths[1:], strict=False):
         if wide <= narrow or wide % narrow != 0:
             raise KanonError(
-                f"intervals: width {wide} is not a multiple of the width {narrow} before it; "
+                f"intervals: width {wide:f} is not a multiple of the width {narrow:f} before it; "
                 "each width must be the one before, times 2 or more"
             )
     decimals = max(max(0, -_exponent(width)) for width in widths)
     units = [int(width.scaleb(decimals)) for width in widths]
     if decimals > 15 or units[-1] >= 10**18:
-        raise KanonError(f"intervals: {argument!r} need more than 15 decimals or 18 digits; write coarser widths")
+        raise KanonError(
+            f"intervals: {argument!r} need more than 15 decimals or 18 digits; write coarser widths"
+        )
     return {"height": len(widths) + 1, "widths": units, "decimals": decimals}
 
 

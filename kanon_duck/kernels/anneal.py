@@ -29,18 +29,18 @@ def pair_cost(codes, first, second, caps, weights):
 
 
 @njit(**INNER)
-def loss_of_class(codes, members, number, count, caps, weights):
-    """Loss of the first ``count`` rows of ``members[number]``, at least one: count times cost per row."""
+def loss_of_class(codes, members, number, first, stop, caps, weights):
+    """Loss of the rows ``members[number, first:stop]``, at least one: their number times cost per row."""
     cost = 0.0
     for lane in range(0, codes.shape[1], LANES):
-        low = load(codes, members[number, 0], lane)
+        low = load(codes, members[number, first], lane)
         high = low
-        for position in range(1, count):
+        for position in range(first + 1, stop):
             row = load(codes, members[number, position], lane)
             low = minimum(low, row)
             high = maximum(high, row)
         cost += weigh(low, high, caps, weights, lane)
-    return count * cost
+    return (stop - first) * cost
 
 
 @njit(nogil=True, cache=True, no_cfunc_wrapper=True)
@@ -48,7 +48,7 @@ def fill_losses(codes, members, sizes, losses, caps, weights):
     """Write the loss of every class that has rows."""
     for number in range(sizes.size):
         if sizes[number] > 0:
-            losses[number] = loss_of_class(codes, members, number, sizes[number], caps, weights)
+            losses[number] = loss_of_class(codes, members, number, 0, sizes[number], caps, weights)
 
 
 @njit(**INNER)
@@ -112,12 +112,13 @@ def accepts(random, rise, temperature):
 
 
 @njit(**INNER)
-def split(codes, caps, weights, label, slot, members, sizes, losses, full, fresh, leaning):
-    """Cut a class in halves: the rows that lean to one row, and those that lean to the furthest from it.
+def lean_apart(codes, caps, weights, members, full, count, vacant, leaning):
+    """Copy the rows of a class to the next free slot, in an order whose halves would make two good classes.
 
-    A split never raises the loss. ``leaning`` is scratch for a number per row of the class.
+    Rows that lean to the first row come first, then those that lean to the row furthest from it. Returns
+    the loss of the two halves, which is no more than that of the class. ``leaning`` is scratch.
     """
-    count = sizes[full]
+    fresh = vacant[vacant[0]]
     seed = members[full, 0]
     other = seed
     furthest = -1.0
@@ -132,23 +133,42 @@ def split(codes, caps, weights, label, slot, members, sizes, losses, full, fresh
         earlier = position
         while earlier > 0 and leaning[earlier - 1] > lean:
             leaning[earlier] = leaning[earlier - 1]
-            members[full, earlier] = members[full, earlier - 1]
+            members[fresh, earlier] = members[fresh, earlier - 1]
             earlier -= 1
         leaning[earlier] = lean
-        members[full, earlier] = row
+        members[fresh, earlier] = row
     half = count // 2
-    for position in range(count):
-        row = members[full, position]
-        if position < half:
-            slot[row] = position
-        else:
-            slot[row] = position - half
-            label[row] = fresh
-            members[fresh, position - half] = row
-    sizes[full] = half
-    sizes[fresh] = count - half
-    losses[full] = loss_of_class(codes, members, full, half, caps, weights)
-    losses[fresh] = loss_of_class(codes, members, fresh, count - half, caps, weights)
+    return loss_of_class(codes, members, fresh, 0, half, caps, weights) + loss_of_class(
+        codes, members, fresh, half, count, caps, weights
+    )
+
+
+@njit(**INNER)
+def halves_satisfy(members, fresh, count, k):
+    """Whether both halves that `lean_apart` made of ``count`` rows may be classes."""
+    half = count // 2
+    return satisfies(members, fresh, 0, half, k) and satisfies(members, fresh, half, count, k)
+
+
+@njit(**INNER)
+def split(codes, caps, weights, label, slot, members, sizes, losses, vacant, full):
+    """Turn the halves that `lean_apart` left in the next free slot into classes."""
+    fresh = vacant[vacant[0]]
+    vacant[0] -= 1
+    count = sizes[full]
+    half = count // 2
+    for position in range(half):
+        row = members[fresh, position]
+        members[full, position] = row
+        slot[row] = position
+    for position in range(half, count):
+        row = members[fresh, position]
+        members[fresh, position - half] = row
+        slot[row] = position - half
+        label[row] = fresh
+    sizes[full], sizes[fresh] = half, count - half
+    losses[full] = loss_of_class(codes, members, full, 0, half, caps, weights)
+    losses[fresh] = loss_of_class(codes, members, fresh, 0, count - half, caps, weights)
 
 
 @njit(**INNER)
@@ -175,8 +195,8 @@ def dissolve(
             if host == old or size >= 2 * k:
                 continue
             members[host, size - 1] = row
-            host_rise = loss_of_class(codes, members, host, size, caps, weights) - losses[host]
-            if host_rise < best_rise and satisfies(members, host, size, k):
+            host_rise = loss_of_class(codes, members, host, 0, size, caps, weights) - losses[host]
+            if host_rise < best_rise and satisfies(members, host, 0, size, k):
                 best, best_rise = host, host_rise
         if best < 0:
             break
@@ -235,9 +255,10 @@ def anneal_steps(
     """
     for number in range(sizes.size):
         while sizes[number] >= 2 * k:
-            fresh = vacant[vacant[0]]
-            vacant[0] -= 1
-            split(codes, caps, weights, label, slot, members, sizes, losses, number, fresh, scratch)
+            lean_apart(codes, caps, weights, members, number, sizes[number], vacant, scratch)
+            if not halves_satisfy(members, vacant[vacant[0]], sizes[number], k):
+                break
+            split(codes, caps, weights, label, slot, members, sizes, losses, vacant, number)
     heat = temperature[0]
     for _ in range(steps):
         heat *= cooling
@@ -254,30 +275,39 @@ def anneal_steps(
             )  # fmt: skip
             continue
 
-        # take the row out of its class, the last one stepping into its place; where that leaves a class
-        # that may not stand, a row of the target comes in exchange, any but the neighbour
+        # take the row out of its class, the last one stepping into its place; every other time, and
+        # where that would leave a class that may not stand, a row of the target comes in exchange: of
+        # two drawn at random the one further from the neighbour
         position = slot[row]
         source_size, target_size = sizes[source] - 1, sizes[target] + 1
         other_position = sizes[target]
         other = members[source, source_size]
         members[source, position] = other
-        exchange = not satisfies(members, source, source_size, k)
+        exchange = below(random, 2) == 0 or not satisfies(members, source, 0, source_size, k)
         if exchange:
             source_size, target_size = sizes[source], sizes[target]
-            other_position = below(random, target_size - 1)
-            if other_position >= slot[near]:
-                other_position += 1
+            furthest = -1.0
+            for _ in range(2):
+                drawn = below(random, target_size)
+                distance = pair_cost(codes, near, members[target, drawn], caps, weights)
+                if distance > furthest and members[target, drawn] != near:
+                    other_position, furthest = drawn, distance
+            if furthest < 0.0:
+                members[source, position] = row
+                continue
             other = members[target, other_position]
             members[source, position] = other
         members[target, other_position] = row
-        source_loss = loss_of_class(codes, members, source, source_size, caps, weights)
-        target_loss = loss_of_class(codes, members, target, target_size, caps, weights)
+        source_loss = loss_of_class(codes, members, source, 0, source_size, caps, weights)
+        splits = target_size >= 2 * k
+        if splits:
+            target_loss = lean_apart(codes, caps, weights, members, target, target_size, vacant, scratch)
+            stands = halves_satisfy(members, vacant[vacant[0]], target_size, k)
+        else:
+            target_loss = loss_of_class(codes, members, target, 0, target_size, caps, weights)
+            stands = satisfies(members, target, 0, target_size, k)
         rise = source_loss + target_loss - losses[source] - losses[target]
-        if (
-            accepts(random, rise, heat)
-            and satisfies(members, source, source_size, k)
-            and satisfies(members, target, target_size, k)
-        ):
+        if stands and satisfies(members, source, 0, source_size, k) and accepts(random, rise, heat):
             slot[other] = position
             slot[row] = other_position
             label[row] = target
@@ -285,10 +315,8 @@ def anneal_steps(
                 label[other] = source
             sizes[source], sizes[target] = source_size, target_size
             losses[source], losses[target] = source_loss, target_loss
-            if target_size == 2 * k:
-                fresh = vacant[vacant[0]]
-                vacant[0] -= 1
-                split(codes, caps, weights, label, slot, members, sizes, losses, target, fresh, scratch)
+            if splits:
+                split(codes, caps, weights, label, slot, members, sizes, losses, vacant, target)
         else:
             members[source, position] = row
             members[target, other_position] = other

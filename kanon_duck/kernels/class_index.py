@@ -8,8 +8,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from kanon_duck.encoding import LANES
 from kanon_duck.kernels.lanes import (
-    LANES,
     excess,
     floats,
     fused,
@@ -49,8 +49,8 @@ class ClassIndex(NamedTuple):
         Rows of each class; 0 for a removed class and for a number not used yet.
     entries : int64, shape (capacity,)
         The leaf entry of each class, NO_ENTRY for one without rows.
-    count : int64, shape (1,)
-        Class numbers in use: a new class takes ``count[0]``.
+    used : int64, shape (1,)
+        Class numbers in use: a new class takes ``used[0]``.
     caps, weights : dtype of the codes and float64, shape (columns,)
         As in the encoding, without padding.
     boxes : dtype of the codes, shape (blocks, columns, 2, LANES)
@@ -77,7 +77,7 @@ class ClassIndex(NamedTuple):
     high: NDArray[np.unsignedinteger]
     sizes: NDArray[np.int64]
     entries: NDArray[np.int64]
-    count: NDArray[np.int64]
+    used: NDArray[np.int64]
     caps: NDArray[np.unsignedinteger]
     weights: NDArray[np.float64]
     boxes: NDArray[np.unsignedinteger]
@@ -116,19 +116,18 @@ def _entry_bounds(block, row, caps, weights, boxes, rooms, codes, costs, sizes, 
 
     The distance of the row to a class is at least that to the entry's hull, and at least 1 in a level
     column where no class has the row's code alone. Hence g is at least the sum of
-    weights * min(distance, room), and the cost after joining at least the greater of least cost + g and
-    the sum of weights * min(distance, cap).
+    weights * min(distance, room). The cost after joining is at least least cost + g, and also at least
+    the sum of the weights of level columns at a distance, since their room does not matter then.
     """
     growth, united = spread(0.0), spread(0.0)
     place = block * weights.size * LANES
     for j in range(weights.size):
         code, weight = spread(row[j]), spread(weights[j])
-        distance = greater(
-            excess(load(boxes, 2 * place), code), excess(code, load(boxes, 2 * place + LANES))
-        )
-        distance = greater(distance, unset(codes[block, j, row[j] % BUCKETS], code))
+        distance = greater(excess(load(boxes, 2 * place), code), excess(code, load(boxes, 2 * place + LANES)))
+        if caps[j] == 1:
+            distance = greater(distance, unset(codes[block, j, row[j] % BUCKETS], code))
+            united = fused(weight, floats(lesser(distance, spread(caps[j]))), united)
         growth = fused(weight, floats(lesser(distance, load(rooms, place))), growth)
-        united = fused(weight, floats(lesser(distance, spread(caps[j]))), united)
         place += LANES
     place = block * LANES
     united = fused(united, spread(BELOW_ROUNDING), spread(0.0))
@@ -182,12 +181,16 @@ def best_class(index, row, heap_bounds, heap_blocks):
     """
     caps, weights, boxes, rooms, codes = index.caps, index.weights, index.boxes, index.rooms, index.codes
     costs, sizes, firsts, children = index.costs, index.least_sizes, index.first_classes, index.children
+    parents = index.parents
     best, least = NO_CLASS, np.inf
     bounds = heap_bounds[heap_bounds.size - LANES :]
     length = _push(heap_bounds, heap_blocks, 0, 0.0, 0)
     while length and heap_bounds[0] <= least:
         block = heap_blocks[0]
+        tied = heap_bounds[0] == least
         length = _drop_first(heap_bounds, heap_blocks, length)
+        if tied and firsts[parents[block] // LANES, parents[block] % LANES] >= best:
+            continue  # no lower number below, and nothing better
         below = children[block]
         if below == NO_ENTRY:
             _class_increases(block, row, caps, weights, boxes, costs, sizes, bounds)
@@ -324,7 +327,7 @@ def _climb(index, block):
 @njit(cache=True, nogil=True)
 def fill_tree(index):
     """Write every class that has an entry, then sum up all blocks from the leaves to the root."""
-    for label in range(index.count[0]):
+    for label in range(index.used[0]):
         if index.entries[label] != NO_ENTRY:
             _write_class(index, label)
     for block in range(index.children.size - 1, 0, -1):
@@ -382,10 +385,10 @@ def _free_entry(index, near):
 def add_class(index, near, low, high, size):
     """Add a class beside the class ``near``; returns its number, or NO_CLASS where no entry is free."""
     entry = _free_entry(index, near)
-    label = index.count[0]
+    label = index.used[0]
     if entry == NO_ENTRY or label == index.sizes.size:
         return NO_CLASS
-    index.count[0] += 1
+    index.used[0] += 1
     index.entries[label] = entry
     _set_class(index, label, low, high, size)
     _write_class(index, label)

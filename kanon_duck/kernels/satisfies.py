@@ -6,6 +6,6 @@ from numba import njit
 
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def satisfies(members, number, count, k):
-    """Whether the first ``count`` rows of ``members[number]`` may be a class: they are at least ``k``."""
-    return count >= k
+def satisfies(members, number, first, stop, k):
+    """Whether the rows ``members[number, first:stop]`` may be a class: they are at least ``k``."""
+    return stop - first >= k

@@ -29,19 +29,19 @@ def suppression_steps(codes, members, sizes, k, caps, weights, rows, savings):
     """
     for number in range(sizes.size):
         size = sizes[number]
-        loss = loss_of_class(codes, members, number, size, caps, weights)
+        loss = loss_of_class(codes, members, number, 0, size, caps, weights)
         step = 0
         while size > 0:
             lost = size
             remaining = 0.0
-            if satisfies(members, number, size - 1, k):
+            if satisfies(members, number, 0, size - 1, k):
                 lost = 1
                 remaining = loss
                 best = size - 1
                 for position in range(size):
                     row, last = members[number, position], members[number, size - 1]
                     members[number, position], members[number, size - 1] = last, row
-                    without = loss_of_class(codes, members, number, size - 1, caps, weights)
+                    without = loss_of_class(codes, members, number, 0, size - 1, caps, weights)
                     members[number, position], members[number, size - 1] = row, last
                     if without < remaining:
                         best, remaining = position, without

@@ -1,0 +1,107 @@
+"""Look-ups per second of the class index beside a scan, on classes of five neighbours and on random ones.
+
+Run: ``python -m tests.benchmarks.class_index``. Seconds are those of the process, on one thread.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from kanon_duck.class_index import best_classes, build_index, index_boxes
+from kanon_duck.encoding import LANES, Encoding
+from kanon_duck.kernels.box import NO_CLASS, least_increase
+from kanon_duck.kernels.class_index import ClassIndex, curve_keys, insert_rows
+from tests.benchmarks.synthetic import QUASI_IDENTIFIERS, table
+
+QUERIES = 20_000
+SCANS = 100
+SIZE = 5
+
+
+def encode(register: pa.Table) -> Encoding:
+    """Encode the register's quasi-identifiers; every digit of the postcode is a level column."""
+    columns, caps, attributes, numeric = [], [], [], []
+    for attribute, (name, kind) in enumerate(QUASI_IDENTIFIERS.items()):
+        values = register[name].combine_chunks()
+        numeric.append(kind == "numeric")
+        if kind == "numeric":
+            numbers = values.to_numpy()
+            numbers = (numbers - numbers.min()) // max(1, numbers.max() // 30_000)
+            levels, cap = [numbers], int(numbers.max())
+        else:
+            texts = np.unique(values.to_numpy(zero_copy_only=False).astype(str), return_inverse=True)
+            digits = 5 if kind == "postcode" else 1
+            levels = [
+                np.unique([text[: digits - h] for text in texts[0]], return_inverse=True)[1][texts[1]]
+                if h
+                else texts[1]
+                for h in range(digits)
+            ]
+            cap = 1
+        columns += levels
+        caps += [cap] * len(levels)
+        attributes += [attribute] * len(levels)
+    width = -(-len(columns) // LANES) * LANES
+    codes = np.zeros((len(register), width), np.uint16)
+    codes[:, : len(columns)] = np.stack(columns, axis=1)
+    weights = np.zeros(width, np.float32)
+    weights[: len(caps)] = 1 / (np.array(caps) * np.bincount(attributes)[attributes])
+    padded = np.zeros(width, np.uint16)
+    padded[: len(caps)] = caps
+    return Encoding(codes, padded, weights, len(columns), np.array(attributes), np.array(numeric))
+
+
+def measure(name: str, index: ClassIndex, rows: NDArray[np.unsignedinteger]) -> None:
+    """Print one line, and check the first answers against a scan."""
+    count = index.used[0]
+    boxes = index.low[:count], index.high[:count], index.sizes[:count]
+    caps, weights = np.zeros(rows.shape[1], rows.dtype), np.zeros(rows.shape[1], np.float64)
+    caps[: len(index.caps)], weights[: len(index.caps)] = index.caps, index.weights
+    best_classes(index, rows[:1])
+    least_increase(rows[0], *boxes, caps, weights)
+    seconds = []
+    for _ in range(3):
+        begun = time.process_time()
+        classes, _ = best_classes(index, rows)
+        seconds.append(time.process_time() - begun)
+    begun = time.process_time()
+    scanned = [least_increase(row, *boxes, caps, weights) for row in rows[:SCANS]]
+    scan_seconds = (time.process_time() - begun) / SCANS
+    same = np.mean(classes[:SCANS] == scanned)
+    rate = len(rows) / min(seconds)
+    print(
+        f"{name:34} {count:8,} classes: {rate:10,.0f} look-ups/s, scan {1 / scan_seconds:9,.0f}/s,"
+        f" ratio {rate * scan_seconds:7,.0f}, same class as the scan {same:.0%}"
+    )
+
+
+def main() -> None:
+    """Measure 9,000 and 180,000 classes."""
+    encoding = encode(table(180_000 * SIZE + QUERIES, 0))
+    queries = encoding.codes[180_000 * SIZE :]
+    for classes in (9_000, 180_000):
+        codes = encoding.codes[: classes * SIZE]
+        part = replace(encoding, codes=codes)
+        every_row = index_boxes(codes, codes, np.ones(len(codes), np.int64), encoding.caps, encoding.weights)
+        labels = np.empty(len(codes), np.int64)
+        labels[np.argsort(curve_keys(codes, every_row.curve), kind="stable")] = np.arange(len(codes)) // SIZE
+        begun = time.process_time()
+        index = build_index(part, labels)
+        print(f"built in {time.process_time() - begun:.3f} s")
+        measure("neighbours", index, queries)
+        joined = np.full(len(queries), NO_CLASS)
+        insert_rows(index, queries[:0], joined, 0, np.iinfo(np.int64).max)  # compiles
+        begun = time.process_time()
+        insert_rows(index, queries, joined, 0, np.iinfo(np.int64).max)
+        print(f"{'':34} {len(queries) / (time.process_time() - begun):10,.0f} inserts/s without splits")
+        shuffled = np.random.default_rng(0).permutation(labels)
+        measure("random rows together", build_index(part, shuffled), queries[:200])
+
+
+if __name__ == "__main__":
+    main()

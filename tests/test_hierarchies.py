@@ -147,7 +147,7 @@ def test_rules(clinic: Clinic, option: dict[str, object], height: int) -> None:
 # --- what is refused
 
 REFUSED_LINES = [
-    ([["10", "0-19", "*"], ["10", "10-29", "*"]], "'10' has two parents.*10 → 0-19 → .*10 → 10-29 → "),
+    ([["10", "0-19", "*"], ["10", "10-29", "*"]], "'10' has two paths.*10 → 0-19 → .*10 → 10-29 → "),
     ([["a", "x", "p", "*"], ["b", "x", "q", "*"]], "'x' has two parents.*x → p → .*x → q → "),
     ([["a", "b", "a", "*"]], "'a' returns further up in a → b → a"),
     ([["a", "x", "*"], ["x", "y", "*"]], "'x' is a value .* and also the parent"),

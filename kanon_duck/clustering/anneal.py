@@ -29,8 +29,11 @@ from kanon_duck.kernels.anneal import anneal_steps, fill_losses, find_neighbours
 WINDOW = 1 << 13
 """Rows of a window, or 64 classes where k is large: codes and state fit the second-level cache."""
 
-ORDERS, REACH, NEIGHBOURS = 4, 6, 8
-"""Random sort orders per window, places looked at to either side, neighbours kept of each row."""
+ORDERS, REACH = 4, 6
+"""Random sort orders per window, and places looked at to either side."""
+
+MOST_NEIGHBOURS = 24
+"""Most neighbours kept of each row; there are 6 + k / 2, more than stand in its own class."""
 
 COLD, HOTTEST = 0.03, 0.6
 """Last temperature, and the most that the first may be, in units of the window's mean loss per row."""
@@ -38,6 +41,7 @@ COLD, HOTTEST = 0.03, 0.6
 TWO_ROUNDS = 50
 """From so many steps per row on there is a second round, whose windows meet in the middle of the first's."""
 
+RATE = 0.2
 SLICE = 1 << 18
 """Steps between two looks at whether the work is still wanted."""
 
@@ -115,8 +119,9 @@ def _anneal_window(
     caps, weights = encoding.caps, encoding.weights
     label = (labels - labels[0]).astype(np.int32)
 
-    neighbours = np.full((n, NEIGHBOURS), -1, np.int32)
-    distances = np.full((n, NEIGHBOURS), np.inf, np.float32)
+    count = min(6 + k // 2, MOST_NEIGHBOURS)
+    neighbours = np.full((n, count), -1, np.int32)
+    distances = np.full((n, count), np.inf, np.float32)
     find_neighbours(codes, np.arange(n), REACH, caps, weights, neighbours, distances)
     for sequence in random_orders(encoding, codes, ORDERS, generator):
         pause()
@@ -133,7 +138,7 @@ def _anneal_window(
 
     hosts, scratch = np.empty(members.shape[1], np.int32), np.empty(members.shape[1])
     # few steps must begin cool: what they spoil they cannot mend
-    hot = min(0.2 * (steps / n / 10) ** (2 / 3), HOTTEST)
+    hot = min(RATE * (steps / n / 10) ** (2 / 3), HOTTEST)
     temperature = np.array([hot * before / n])
     cooling = (COLD / hot) ** (1 / max(steps, 1))
     random = generator.integers(1, 2**63, 1, dtype=np.uint64)

@@ -46,7 +46,7 @@ def read_levels(call: Call, text: str) -> None:
     Raises
     ------
     KanonError
-        When a line has no leaf, a hole, or a label that returns, or a leaf is also somebody's parent.
+        When a line has no leaf, a hole, or a label that returns, or a leaf has two paths or children.
     """
     rows = _read(call, text, "levels")
     line = exp.Array(expressions=_cells(call, rows))
@@ -67,12 +67,25 @@ def read_levels(call: Call, text: str) -> None:
         "labels[:list_count(labels)], lambda label, place: place = 1 OR label <> labels[place - 1]) AS path "
         "FROM temp.kanon_lines"
     )
+    _refuse_second_path(call)
     _refuse_returning_labels(call)
     _refuse_leaves_with_children(call)
     call.database.execute(
         "CREATE OR REPLACE TEMPORARY TABLE kanon_edges AS "
         "SELECT DISTINCT unnest(path) AS child, unnest(path[2:] || [NULL]) AS parent FROM temp.kanon_paths"
     )
+
+
+def _refuse_second_path(call: Call) -> None:
+    found = call.database.row(
+        "SELECT path[1], array_to_string(min(path), ' → '), array_to_string(max(path), ' → ') "
+        "FROM temp.kanon_paths GROUP BY path[1] HAVING count(*) > 1 ORDER BY path[1] LIMIT 1"
+    )
+    if found is not None:
+        raise KanonError(
+            f"levels: '{found[0]}' has two paths ({found[1]} and {found[2]}); "
+            "give it one, or two names that tell them apart"
+        )
 
 
 def _refuse_returning_labels(call: Call) -> None:

@@ -1,0 +1,37 @@
+-- A clinic's table of 10,000 made-up patients (examples/patients.sql). It stays with its owner.
+FROM patients ORDER BY patient_id LIMIT 5;
+
+-- Postcodes are generalized by cutting digits from the right: 41076, 4107*, 410**, ...
+CALL kanon.create_hierarchy('zip', prefix => 5);
+
+-- Make the masked view: among those who agree in age, zip and gender, everybody hides with at least 4 others.
+CALL kanon.create_masked_view('patients_masked',
+    source => 'patients',
+    key => 'patient_id',
+    quasi_identifiers => {'age': 'numeric', 'zip': 'zip', 'gender': 'flat'},
+    sensitive => ['diagnosis'],
+    k => 5);
+
+-- What readers see: an ordinary view, without keys and names.
+FROM patients_masked ORDER BY age_min, age_max, zip LIMIT 10;
+
+-- Is it k-anonymous? This is counted again from what readers see.
+FROM kanon.check('patients_masked');
+
+-- What the masking cost: a loss of 0 keeps an attribute as it was, 1 hides it.
+SELECT attribute, kind, round(information_loss_per_row, 3) AS loss_per_row, distinct_values,
+       round(root_share, 3) AS root_share
+FROM kanon.quality('patients_masked');
+
+-- What do patients in their thirties have? A reader estimates it, the owner can count it.
+WITH estimate AS (
+    SELECT diagnosis, round(sum(kanon.overlap(age_min, age_max, 30, 40)))::INTEGER AS estimated
+    FROM patients_masked
+    GROUP BY diagnosis
+), truth AS (
+    SELECT diagnosis, count(*) AS counted
+    FROM patients
+    WHERE age BETWEEN 30 AND 39
+    GROUP BY diagnosis
+)
+FROM estimate JOIN truth USING (diagnosis) ORDER BY counted DESC, diagnosis;

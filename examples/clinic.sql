@@ -23,15 +23,15 @@ SELECT attribute, kind, round(information_loss_per_row, 3) AS loss_per_row, dist
        round(root_share, 3) AS root_share
 FROM kanon.quality('patients_masked');
 
--- What do patients in their thirties have? A reader estimates it, the owner can count it.
+-- What do patients aged 30 to 59 have? A reader estimates it, the owner can count it.
 WITH estimate AS (
-    SELECT diagnosis, round(sum(kanon.overlap(age_min, age_max, 30, 40)))::INTEGER AS estimated
+    SELECT diagnosis, round(sum(kanon.overlap(age_min, age_max, 30, 60)))::INTEGER AS estimated
     FROM patients_masked
     GROUP BY diagnosis
 ), truth AS (
     SELECT diagnosis, count(*) AS counted
     FROM patients
-    WHERE age BETWEEN 30 AND 39
+    WHERE age BETWEEN 30 AND 59
     GROUP BY diagnosis
 )
 FROM estimate JOIN truth USING (diagnosis) ORDER BY counted DESC, diagnosis;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from decimal import Decimal
 from difflib import get_close_matches
 from typing import Any
 
@@ -11,13 +12,32 @@ from kanon_duck.errors import KanonError
 Arguments = Mapping[str, Any]
 
 
+def shown(value: Any) -> str:
+    """A value as SQL writes it, for messages; cut where it is long."""
+    match value:
+        case bool():
+            return str(value).lower()
+        case None:
+            return "NULL"
+        case str():
+            written = "'" + value.replace("'", "''") + "'"
+        case list():
+            written = "[" + ", ".join(map(shown, value)) + "]"
+        case dict():
+            written = "{" + ", ".join(f"'{name}': {shown(each)}" for name, each in value.items()) + "}"
+        case _:
+            written = str(value)
+    written = " ".join(written.split())
+    return written if len(written) <= 200 else written[:199] + "…"
+
+
 def text(arguments: Arguments, name: str) -> str:
     """A text that must be there."""
     value = arguments.get(name)
     if value is None:
         raise KanonError(f"{name} is missing: name it, as in {name} => '...'")
     if not isinstance(value, str):
-        raise KanonError(f"{name} is {value!r}: it must be a text")
+        raise KanonError(f"{name} is {shown(value)}: it must be a text")
     if not value.strip():
         raise KanonError(f"{name} is empty: name it, as in {name} => '...'")
     return value
@@ -32,7 +52,7 @@ def choice(arguments: Arguments, name: str, choices: Iterable[str], default: str
     for word in words:
         if isinstance(value, str) and value.strip().lower() == word:
             return word
-    raise KanonError(f"{name} is {value!r}: it must be one of {', '.join(words)}")
+    raise KanonError(f"{name} is {shown(value)}: it must be one of {', '.join(words)}")
 
 
 def integer(arguments: Arguments, name: str, default: int | None, least: int) -> int:
@@ -43,10 +63,20 @@ def integer(arguments: Arguments, name: str, default: int | None, least: int) ->
             raise KanonError(f"{name} is missing: name it, as in {name} => {max(least, 5)}")
         return default
     if isinstance(value, bool) or not isinstance(value, int):
-        raise KanonError(f"{name} is {value!r}: it must be a whole number of at least {least}")
+        raise KanonError(f"{name} is {shown(value)}: it must be a whole number of at least {least}")
     if value < least:
         raise KanonError(f"{name} is {value}: it must be at least {least}")
     return value
+
+
+def share(arguments: Arguments, name: str, default: float) -> float:
+    """A share of a whole: a number from 0 up to, but not, 1."""
+    value = arguments.get(name)
+    if value is None:
+        return default
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal) or not 0 <= value < 1:
+        raise KanonError(f"{name} is {shown(value)}: it must be a number from 0 to below 1")
+    return float(value)
 
 
 def boolean(arguments: Arguments, name: str, default: bool) -> bool:
@@ -55,7 +85,7 @@ def boolean(arguments: Arguments, name: str, default: bool) -> bool:
     if value is None:
         return default
     if not isinstance(value, bool):
-        raise KanonError(f"{name} is {value!r}: it must be true or false")
+        raise KanonError(f"{name} is {shown(value)}: it must be true or false")
     return value
 
 
@@ -66,7 +96,7 @@ def names(arguments: Arguments, name: str) -> list[str]:
         return []
     values = [value] if isinstance(value, str) else value
     if not isinstance(values, list) or not all(isinstance(each, str) and each for each in values):
-        raise KanonError(f"{name} is {value!r}: it must be a column name or a list of column names")
+        raise KanonError(f"{name} is {shown(value)}: it must be a column name or a list of column names")
     return values
 
 
@@ -76,7 +106,7 @@ def mapping(arguments: Arguments, name: str) -> dict[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise KanonError(f"{name} is {value!r}: it must have the form {{'name': value}}")
+        raise KanonError(f"{name} is {shown(value)}: it must have the form {{'name': value}}")
     return value
 
 
@@ -94,7 +124,7 @@ def one_of(argument: str, given: str, known: Iterable[str], what: str) -> str:
             return candidate
     near = get_close_matches(given, candidates, n=1)
     hint = f"did you mean {near[0]}" if near else f"there are {', '.join(candidates[:20]) or 'none'}"
-    raise KanonError(f"{argument} names {given!r}, but there is no such {what}: {hint}")
+    raise KanonError(f"{argument} names {shown(given)}, but there is no such {what}: {hint}")
 
 
 def refuse_not_yet(arguments: Arguments, defaults: Mapping[str, Any]) -> None:
@@ -102,5 +132,5 @@ def refuse_not_yet(arguments: Arguments, defaults: Mapping[str, Any]) -> None:
     for name, default in defaults.items():
         value = arguments.get(name)
         if value is not None and (value.lower() if isinstance(value, str) else value) != default:
-            only = "leave it out" if default is None else f"only {default!r} works so far"
-            raise KanonError(f"{name} is {value!r}, which is not built yet: {only}")
+            only = "leave it out" if default is None else f"only {shown(default)} works so far"
+            raise KanonError(f"{name} is {shown(value)}, which is not built yet: {only}")

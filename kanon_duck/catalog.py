@@ -158,14 +158,14 @@ def record_view(
             "keep": settings.keep,
             "k": settings.model.k,
             "method": settings.method,
-            "effort": "medium",
+            "effort": str(settings.effort),
             "method_options": json.dumps(settings.method_options) if settings.method_options else None,
             "maintenance": "incremental",
             "secure": settings.secure,
             "on_delete": "retire",
             "patience": 3,
             "capture": "diff",
-            "max_suppression": 0.0,
+            "max_suppression": settings.max_suppression,
             "weights": json.dumps(settings.weights) if settings.weights else None,
             "seed": settings.seed,
             "allow_unsafe_keep": settings.allow_unsafe_keep,
@@ -180,7 +180,12 @@ def record_release(database: Database, number: int, release: Row, losses: dict[s
     """Write a release and the information loss of each quasi-identifier into the history."""
     _insert(database, "releases", {"view_number": number, **release})
     for attribute, loss in losses.items():
-        row = {"view_number": number, "release": release["release"], "attribute": attribute, "information_loss": loss}
+        row = {
+            "view_number": number,
+            "release": release["release"],
+            "attribute": attribute,
+            "information_loss": loss,
+        }
         _insert(database, "attribute_losses", row)
 
 
@@ -191,9 +196,7 @@ def release_row(database: Database, name: str, release: int) -> Row:
 
 def record_drop(database: Database, view: MaskedView) -> None:
     """Mark a masked view as dropped; its history stays."""
-    database.execute(
-        "UPDATE kanon_private.masked_views SET dropped_at = ? WHERE view_number = ?", [now(), view.number]
-    )
+    database.execute("UPDATE kanon_private.masked_views SET dropped_at = ? WHERE view_number = ?", [now(), view.number])
     database.execute("DELETE FROM kanon_private.hierarchy_uses WHERE lower(view_name) = lower(?)", [view.name])
 
 
@@ -213,10 +216,12 @@ def refuse_taken(database: Database, settings: Settings, catalog: str) -> None:
     )
     masked = database.value("SELECT count(*) FROM kanon.masked_views WHERE lower(name) = lower(?)", [settings.name])
     if masked:
-        raise KanonError(f"view_name is {settings.name!r}, which is a masked view already: drop it or name another")
+        raise KanonError(
+            f"view_name is {read.shown(settings.name)}, which is a masked view already: drop it or name another"
+        )
     if taken:
         kind = "view" if taken == "VIEW" else "table"
-        raise KanonError(f"view_name is {settings.name!r}, which is a {kind} already: name another")
+        raise KanonError(f"view_name is {read.shown(settings.name)}, which is a {kind} already: name another")
 
 
 def _insert(database: Database, table: str, row: Row) -> None:

@@ -38,9 +38,7 @@ BITS = 6
 """Leading bits of a numeric column in the sort key."""
 
 
-def build_index(
-    encoding: Encoding, labels: NDArray[np.int64], order: NDArray[np.int64] | None = None
-) -> ClassIndex:
+def build_index(encoding: Encoding, labels: NDArray[np.int64], order: NDArray[np.int64] | None = None) -> ClassIndex:
     """Index the classes of a partition.
 
     Parameters
@@ -57,9 +55,7 @@ def build_index(
     ClassIndex
     """
     classes = int(labels.max(initial=-1)) + 1
-    low = np.full(
-        (classes, encoding.codes.shape[1]), np.iinfo(encoding.codes.dtype).max, encoding.codes.dtype
-    )
+    low = np.full((classes, encoding.codes.shape[1]), np.iinfo(encoding.codes.dtype).max, encoding.codes.dtype)
     high = np.zeros_like(low)
     sizes = np.zeros(classes, np.int64)
     fill_boxes(encoding.codes, labels, low, high, sizes)
@@ -190,9 +186,7 @@ def rebuild_index(index: ClassIndex, order: NDArray[np.int64] | None = None) -> 
     )
 
 
-def best_classes(
-    index: ClassIndex, rows: NDArray[np.unsignedinteger]
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def best_classes(index: ClassIndex, rows: NDArray[np.unsignedinteger]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Find, for each row by itself, the class whose information loss rises least when the row joins it.
 
     The index is only read, so several threads may call this at once.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+
 import duckdb
 from sqlglot import exp
 
@@ -21,7 +23,7 @@ def install(connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
 
     The tables and macros of the folder ``sql`` are created where they are missing, in one transaction, and
     the procedures become callable on every connection to this database in this process. Safe to repeat.
-    A database opened read-only that already has kanon_duck can be installed on too.
+    A database opened read-only that already has this kanon_duck can be installed on too.
 
     Parameters
     ----------
@@ -50,38 +52,38 @@ def install(connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
 
 
 def _install_catalog(database: Database, catalog: str) -> None:
-    """Create or refresh the persistent part, whole or not at all."""
+    """Create or refresh the persistent part, whole or not at all; nothing is written where it is up to date."""
     database.execute(exp.Use(this=exp.to_identifier(catalog, quoted=True)))
-    version = _installed_version(database, catalog)
-    read_only = database.value("SELECT readonly FROM duckdb_databases() WHERE database_name = ?", [catalog])
+    version, installed = _installed(database, catalog)
     if version is not None and version > CATALOG_VERSION:
         raise KanonError(
             f"database {catalog} was written by a newer kanon_duck (catalog version {version}, this one "
             f"knows {CATALOG_VERSION}): upgrade the package kanon_duck"
         )
-    if read_only:
-        if version is None:
-            raise KanonError(
-                f"database {catalog} is read-only and has no kanon_duck: open it for writing once to install"
-            )
+    scripts = [script(name) for name in SCRIPTS]
+    digest = hashlib.sha256("\0".join(scripts).encode()).hexdigest()
+    if installed == digest:
         return
+    if database.value("SELECT readonly FROM duckdb_databases() WHERE database_name = ?", [catalog]):
+        what = "no kanon_duck" if version is None else "the SQL of another kanon_duck"
+        raise KanonError(f"database {catalog} is read-only and has {what}: open it for writing once to install")
     database.execute("BEGIN TRANSACTION")
-    for name in SCRIPTS:
-        database.execute(script(name))
+    for text in scripts:
+        database.execute(text)
     database.execute("DELETE FROM kanon_private.catalog")
-    database.execute("INSERT INTO kanon_private.catalog VALUES (?)", [CATALOG_VERSION])
+    database.execute("INSERT INTO kanon_private.catalog VALUES (?, ?)", [CATALOG_VERSION, digest])
     database.execute("COMMIT")
 
 
-def _installed_version(database: Database, catalog: str) -> int | None:
-    """The catalog version in the database, None where kanon_duck was never installed."""
+def _installed(database: Database, catalog: str) -> tuple[int | None, str | None]:
+    """Catalog version and digest of the scripts in the database, None where kanon_duck was never installed."""
     ours = ("kanon", "kanon_private", "kanon_released")
     schemas = database.rows(
         "SELECT schema_name FROM duckdb_schemas() WHERE database_name = ? AND schema_name IN (?, ?, ?)",
         [catalog, *ours],
     )
     if not schemas:
-        return None
+        return None, None
     marked = database.value(
         "SELECT count(*) FROM duckdb_tables() WHERE database_name = ? AND schema_name = 'kanon_private' "
         "AND table_name = 'catalog'",
@@ -92,5 +94,5 @@ def _installed_version(database: Database, catalog: str) -> int | None:
             f"database {catalog} already has a schema {schemas[0][0]} that kanon_duck did not make: "
             "rename it, or install into another database"
         )
-    version: int | None = database.value("SELECT version FROM kanon_private.catalog")
-    return version
+    version, digest = database.rows("SELECT version, scripts FROM kanon_private.catalog")[0]
+    return version, digest

@@ -12,9 +12,7 @@ from kanon_duck.encoding import Encoding
 from kanon_duck.kernels.box import fill_boxes
 
 
-def class_boxes(
-    codes: NDArray[Any], labels: NDArray[np.int64]
-) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.int64]]:
+def class_boxes(codes: NDArray[Any], labels: NDArray[np.int64]) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.int64]]:
     """Box and size of each class: its generalization information, Definition 3 of Truta & Campan 2007.
 
     Parameters
@@ -66,9 +64,7 @@ def categorical_shares(low: NDArray[Any], high: NDArray[Any], encoding: Encoding
     return shares
 
 
-def information_loss(
-    sizes: NDArray[np.int64], shares: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], float]:
+def information_loss(sizes: NDArray[np.int64], shares: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
     """Information loss of a partition, Definitions 4 and 5 of Truta & Campan 2007.
 
     Parameters

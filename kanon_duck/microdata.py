@@ -14,6 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from sqlglot import exp
 
+from kanon_duck.arguments import shown
 from kanon_duck.encoding import LANES, Encoding
 from kanon_duck.errors import KanonError
 from kanon_duck.hierarchy import BoundHierarchy, bind, canonical_text, resembling_leaves
@@ -140,9 +141,7 @@ def take_snapshot(database: Database, settings: Settings) -> int:
     query = exp.select(*columns).from_(settings.query.subquery("source"))
     database.execute(f"DROP TABLE IF EXISTS {SNAPSHOT}")
     temporary = exp.Properties(expressions=[exp.TemporaryProperty()])
-    database.execute(
-        exp.Create(this=exp.to_table(SNAPSHOT), kind="TABLE", properties=temporary, expression=query)
-    )
+    database.execute(exp.Create(this=exp.to_table(SNAPSHOT), kind="TABLE", properties=temporary, expression=query))
     rows = int(database.value(f"SELECT count(*) FROM {SNAPSHOT}"))
     if settings.key and rows:
         _check_key(database, settings)
@@ -270,7 +269,8 @@ def _plan_numeric(
         # halves, because the difference of two HUGEINTs may be none
         width = domain[1] // 2 - domain[0] // 2
         plan["positions"] = database.numpy(
-            f"SELECT CAST(step // 2 - ({domain[0] // 2}) AS DOUBLE) / {float(width)!r} AS position FROM {table} ORDER BY code"
+            f"SELECT CAST(step // 2 - ({domain[0] // 2}) AS DOUBLE) / {float(width)!r} AS position "
+            f"FROM {table} ORDER BY code"
         )["position"]
         plan["domain_codes"] = database.rows(
             f"SELECT min(code) FILTER (step = {domain[0]}), min(code) FILTER (step = {domain[1]}) FROM {table}"
@@ -333,7 +333,7 @@ def _given_domain(database: Database, quasi_identifier: QuasiIdentifier, step: S
     for end, to_step in zip(quasi_identifier.domain, (step.low, step.high), strict=True):
         value = database.value(f"SELECT CAST(TRY_CAST(? AS {step.column_type}) AS VARCHAR)", [str(end)])
         if value is None:
-            raise KanonError(f"{argument} has the end {end!r}, which is no {step.column_type} value")
+            raise KanonError(f"{argument} has the end {shown(end)}, which is no {step.column_type} value")
         bound = f"CAST('{value}' AS {step.column_type})"  # DuckDB's own text of a number or date
         steps.append(int(database.value(f"SELECT CAST({to_step(bound)} AS VARCHAR)")))
     if steps[0] > steps[1]:
@@ -353,7 +353,10 @@ def _bind(database: Database, number: int, quasi_identifier: QuasiIdentifier) ->
     if len(bound.missing):
         _refuse_missing(database, number, quasi_identifier, list(map(str, bound.missing)), text)
     leaves = pa.table(
-        {"value": pa.array(bound.values, pa.string()), "leaf": pa.array(np.arange(len(bound.values)), pa.int32())}
+        {
+            "value": pa.array(bound.values, pa.string()),
+            "leaf": pa.array(np.arange(len(bound.values)), pa.int32()),
+        }
     )
     database.register(f"leaves_{number}", leaves)
     return bound
@@ -371,21 +374,24 @@ def _refuse_missing(
     )
     database.unregister("missing_values")
     assert quasi_identifier.hierarchy is not None
-    shown = ", ".join(f"{value!r} ({rows} rows)" for value, rows in counts[:5])
+    first = ", ".join(f"{shown(value)} ({rows} rows)" for value, rows in counts[:5])
     more = f" and {len(counts) - 5} more" if len(counts) > 5 else ""
     alike = list(resembling_leaves(database, quasi_identifier.hierarchy, missing).items())[:3]
-    pairs = "; ".join(f"{value!r} and {leaf!r}" for value, leaf in alike)
+    pairs = "; ".join(f"{shown(value)} and {shown(leaf)}" for value, leaf in alike)
     near = f" ({pairs} differ only by blanks or Unicode form)" if alike else ""
     raise KanonError(
         f"quasi_identifiers.{quasi_identifier.name}: {len(counts)} values in {sum(rows for _, rows in counts)} rows "
-        f"have no leaf in hierarchy {quasi_identifier.hierarchy}: {shown}{more}; extend the hierarchy or correct "
+        f"have no leaf in hierarchy {quasi_identifier.hierarchy}: {first}{more}; extend the hierarchy or correct "
         f"the source{near}"
     )
 
 
 def _encoding(attributes: list[Attribute], weights: list[float]) -> Encoding:
     """The search's view of the attributes."""
-    most_codes = max((int(a.hierarchy.level_codes.max(initial=0)) for a in attributes if isinstance(a, CategoricalAttribute)), default=0)
+    most_codes = max(
+        (int(a.hierarchy.level_codes.max(initial=0)) for a in attributes if isinstance(a, CategoricalAttribute)),
+        default=0,
+    )
     dtype = np.uint16 if most_codes < np.iinfo(np.uint16).max else np.uint32
     null = np.iinfo(dtype).max
     columns: list[NDArray[Any]] = []

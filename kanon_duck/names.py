@@ -26,18 +26,14 @@ def parse(text: str) -> tuple[str, ...]:
     """
     if not _NAME.fullmatch(text):
         return (text,)
-    return tuple(
-        part[1:-1].replace('""', '"') if part.startswith('"') else part for part in re.findall(_PART, text)
-    )
+    return tuple(part[1:-1].replace('""', '"') if part.startswith('"') else part for part in re.findall(_PART, text))
 
 
 def display(parts: tuple[str, ...]) -> str:
     """Spell a name so that `parse` gives its parts back; a part is quoted only where it has to be."""
     if len(parts) == 1 and parse(parts[0]) == parts:
         return parts[0]
-    return ".".join(
-        '"' + part.replace('"', '""') + '"' if "." in part or '"' in part else part for part in parts
-    )
+    return ".".join('"' + part.replace('"', '""') + '"' if "." in part or '"' in part else part for part in parts)
 
 
 def table(parts: tuple[str, ...]) -> exp.Table:
@@ -53,4 +49,7 @@ def table(parts: tuple[str, ...]) -> exp.Table:
             f"the name {display(parts)} has {len(parts)} parts; write at most catalog.schema.table, "
             "with double quotes around a part that contains a dot"
         )
-    return exp.table_(*reversed(parts), quoted=True)
+    places = ("this", "db", "catalog")
+    return exp.Table(
+        **{place: exp.to_identifier(part, quoted=True) for place, part in zip(places, reversed(parts), strict=False)}
+    )

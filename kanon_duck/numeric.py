@@ -17,6 +17,7 @@ from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from typing import Any
 
+from kanon_duck.arguments import shown
 from kanon_duck.errors import KanonError
 from kanon_duck.sql import Database, StatementError
 
@@ -31,7 +32,10 @@ TIMESTAMPS = {
     "TIMESTAMP_NS": "make_timestamp_ns({})",
     "TIMESTAMP WITH TIME ZONE": "(to_timestamp(0) + to_microseconds({}))",
 }
-UNITS_PER_DAY = {name: 86_400 * 1_000_000 for name in TIMESTAMPS} | {"TIMESTAMP_NS": 86_400 * 10**9, "DATE": 1}
+UNITS_PER_DAY = dict.fromkeys(TIMESTAMPS, 86400 * 1000000) | {
+    "TIMESTAMP_NS": 86_400 * 10**9,
+    "DATE": 1,
+}
 
 LARGEST_FLOAT_STEPS = 2**53
 """Beyond this many steps from 0 a DOUBLE can no longer tell neighbours apart."""
@@ -187,7 +191,7 @@ def _number(argument: str, given: Any) -> Fraction:
             raise InvalidOperation
         return Fraction(Decimal(str(given)))
     except (InvalidOperation, ValueError, OverflowError):
-        raise KanonError(f"{argument} is {given!r}: name a number") from None
+        raise KanonError(f"{argument} is {shown(given)}: name a number") from None
 
 
 def _time_units(database: Database, argument: str, column_type: str, given: Any) -> Fraction | None:
@@ -196,14 +200,15 @@ def _time_units(database: Database, argument: str, column_type: str, given: Any)
         return None
     try:
         row = database.row(
-            "SELECT datepart('year', i) * 12 + datepart('month', i), epoch_us(i) FROM (SELECT CAST(? AS INTERVAL) AS i)",
+            "SELECT datepart('year', i) * 12 + datepart('month', i), epoch_us(i) "
+            "FROM (SELECT CAST(? AS INTERVAL) AS i)",
             [given],
         )
     except StatementError:
         row = None
     if row is None or row[0]:
         raise KanonError(
-            f"{argument} is {given!r}: name a number of days or an interval of fixed length such as '7 days' "
+            f"{argument} is {shown(given)}: name a number of days or an interval of fixed length such as '7 days' "
             "(months and years differ in length)"
         )
     return Fraction(row[1] * UNITS_PER_DAY[column_type], UNITS_PER_DAY["TIMESTAMP"])

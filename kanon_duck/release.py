@@ -18,9 +18,7 @@ from kanon_duck.settings import Settings
 from kanon_duck.sql import Database
 
 
-def store(
-    database: Database, number: int, microdata: Microdata, labels: NDArray[np.int64], classes: Classes
-) -> None:
+def store(database: Database, number: int, microdata: Microdata, labels: NDArray[np.int64], classes: Classes) -> None:
     """Write the private state of a masked view: its classes with their released cells, and its members."""
     database.register("class_cells", classes.cells)
     selected, joins = ["class_cells.class", "class_cells.rows", "class_cells.reader_class"], []
@@ -56,7 +54,9 @@ def _numeric_cells(position: int, attribute: NumericAttribute) -> tuple[list[str
         if attribute.ranks is None:
             steps = f"(CAST({end}_{position} AS HUGEINT) + ({attribute.base}))"
         else:
-            joins.append(f"LEFT JOIN {attribute.ranks} AS {end}_step_{position} ON {end}_step_{position}.code = {end}_{position}")
+            joins.append(
+                f"LEFT JOIN {attribute.ranks} AS {end}_step_{position} ON {end}_step_{position}.code = {end}_{position}"
+            )
             steps = f"{end}_step_{position}.step"
         bounds.append(attribute.step.bound(steps))
     low, high = bounds
@@ -68,10 +68,14 @@ def _numeric_cells(position: int, attribute: NumericAttribute) -> tuple[list[str
     )
     hidden = f"CASE WHEN {kind} NOT IN ({NULL}, {AT_ROOT}) THEN"
     name = f"quasi_identifier_{position}"
-    return [f"{label} AS {name}", f"{hidden} {low} END AS {name}_min", f"{hidden} {high} END AS {name}_max"], joins
+    return [
+        f"{label} AS {name}",
+        f"{hidden} {low} END AS {name}_min",
+        f"{hidden} {high} END AS {name}_max",
+    ], joins
 
 
-def released_columns(settings: Settings) -> list[tuple[str, exp.Expression]]:
+def released_columns(settings: Settings) -> list[tuple[str, exp.Column]]:
     """Names of the released columns, in the source's order, and the private columns they come from."""
     quasi = {each.name: (number, each) for number, each in enumerate(settings.quasi_identifiers)}
     others = {
@@ -79,7 +83,7 @@ def released_columns(settings: Settings) -> list[tuple[str, exp.Expression]]:
         for role, columns in (("sensitive", list(settings.sensitive)), ("kept", settings.keep))
         for number, name in enumerate(columns)
     }
-    columns: list[tuple[str, exp.Expression]] = []
+    columns: list[tuple[str, exp.Column]] = []
     for name in settings.columns:
         if name in quasi:
             number, declared = quasi[name]

@@ -125,7 +125,9 @@ class Instance:
         work = Work(Database(self.cursor()))
         token = uuid.uuid4().hex
         self.works[token] = work
-        threading.Thread(target=self._run, args=(work, verb, json.loads(request, parse_float=Decimal)), daemon=True).start()
+        threading.Thread(
+            target=self._run, args=(work, verb, json.loads(request, parse_float=Decimal)), daemon=True
+        ).start()
         return token
 
     def advance(self, token: str) -> str | None:
@@ -217,13 +219,8 @@ def serve(connection: duckdb.DuckDBPyConnection, procedures: Mapping[str, Proced
     instance = Instance(procedures, [weakref.ref(connection)])
     _instances[instance.identity] = instance
     text = "VARCHAR"
-    connection.create_function(
-        FUNCTION,
-        instance.entry,
-        [text, text, text],  # type: ignore[list-item]  # duckdb's stubs want its type objects
-        text,  # type: ignore[arg-type]
-        null_handling="special",
-        side_effects=True,
+    connection.create_function(  # type: ignore[call-overload]  # duckdb's stubs know no word for the handling
+        FUNCTION, instance.entry, [text, text, text], text, null_handling="special", side_effects=True
     )
     _count_interrupts()
 

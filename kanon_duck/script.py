@@ -21,9 +21,7 @@ class Stopped(KeyboardInterrupt):
     """Ctrl-C, once the statement it was meant for has ended; the message tells what became of it."""
 
 
-def run_script(
-    connection: duckdb.DuckDBPyConnection, text: str, console: Console, echo: bool = False
-) -> None:
+def run_script(connection: duckdb.DuckDBPyConnection, text: str, console: Console, echo: bool = False) -> None:
     """Run every statement of a text and print what each returns.
 
     A text that DuckDB cannot parse is refused before its first statement runs; any other error ends the

@@ -12,6 +12,7 @@ from kanon_duck import arguments as read
 from kanon_duck import names
 from kanon_duck.call import Call
 from kanon_duck.clustering import METHODS
+from kanon_duck.clustering.auto import EFFORT
 from kanon_duck.errors import KanonError
 from kanon_duck.models import PrivacyModel
 from kanon_duck.numeric import is_numeric
@@ -20,17 +21,20 @@ from kanon_duck.source import read_source
 
 NOT_YET: dict[str, Any] = {
     "l": None, "entropy_l": None, "recursive_cl": None, "p": None, "alpha": None, "t": None, "protected": None,
-    "effort": "medium", "maintenance": "incremental", "on_delete": "retire", "patience": 3, "capture": "diff",
-    "max_suppression": 0, "unit": None, "derive_from": None,
+    "maintenance": "incremental", "on_delete": "retire", "patience": 3, "capture": "diff",
+    "unit": None, "derive_from": None,
 }  # fmt: skip
 """Options that belong to later versions, with the default that stands for them until then."""
 
 METHODS_NOT_YET = (
-    "auto", "mondrian", "enhanced_pk", "greedy_pk", "incognito", "top_down", "threshold", "weighted_c_means",
+    "mondrian", "enhanced_pk", "greedy_pk", "incognito", "top_down", "threshold", "weighted_c_means",
 )  # fmt: skip
 
 FLAT = "flat"
 """The hierarchy that is always there: every value a child of the root."""
+
+LONGEST_SEARCH = 86_400
+"""Most seconds of effort."""
 
 METHOD_OPTIONS = {"k_member": ("next_seed",)}
 """Options of single methods, by method."""
@@ -82,6 +86,10 @@ class Settings:
         In the source's order.
     model : PrivacyModel
     method : str
+    effort : str or float
+        Of the method auto: light, medium, heavy, or seconds.
+    max_suppression : float
+        Largest share of the source's rows that may be left out for quality.
     method_options, weights : dict
     secure, independent : bool
     seed : int
@@ -99,6 +107,8 @@ class Settings:
     keep: list[str]
     model: PrivacyModel
     method: str
+    effort: str | float
+    max_suppression: float
     method_options: dict[str, Any]
     weights: dict[str, float]
     secure: bool
@@ -152,6 +162,8 @@ def read_settings(call: Call) -> Settings:
         keep=keep,
         model=PrivacyModel(k=read.integer(given, "k", None, 2)),
         method=method,
+        effort=_effort(given, method),
+        max_suppression=read.share(given, "max_suppression", 0.0),
         method_options=_method_options(given, method),
         weights={},
         secure=secure,
@@ -172,10 +184,10 @@ def view_parts(call: Call, given: str) -> tuple[str, str]:
     """Schema and name of a masked view, from its name as typed."""
     parts = names.parse(given)
     if len(parts) > 3:
-        raise KanonError(f"view_name is {given!r}: it has more parts than database, schema and name")
+        raise KanonError(f"view_name is {read.shown(given)}: it has more parts than database, schema and name")
     if len(parts) == 3 and parts[0].lower() != call.catalog.lower():
         raise KanonError(
-            f"view_name is {given!r}: a masked view is made in the current database {call.catalog}, "
+            f"view_name is {read.shown(given)}: a masked view is made in the current database {call.catalog}, "
             f"where its private tables are; USE {parts[0]} first"
         )
     schema, name = (parts[-2], parts[-1]) if len(parts) > 1 else (call.schema, parts[-1])
@@ -200,7 +212,7 @@ def _quasi_identifiers(call: Call, columns: dict[str, str]) -> list[QuasiIdentif
         given = [given]
     known = [row[0] for row in call.database.rows("SELECT hierarchy FROM kanon.hierarchies")]
     if isinstance(given, list):
-        specifications = {name: None for name in read.names(call.arguments, "quasi_identifiers")}
+        specifications = dict.fromkeys(read.names(call.arguments, "quasi_identifiers"))
         if len(specifications) < len(given):
             raise KanonError(f"quasi_identifiers names a column twice: {', '.join(given)}")
     else:
@@ -220,13 +232,19 @@ def _quasi_identifier(name: str, column_type: str, specification: Any, known: li
     details = specification if isinstance(specification, dict) else {"type": specification}
     for option in details:
         if option not in ("type", "step", "domain"):
-            raise KanonError(f"{argument} has the option {option!r}: there are type, step and domain")
+            raise KanonError(f"{argument} has the option {read.shown(option)}: there are type, step and domain")
     kind = details.get("type")
     if kind is None:
         hierarchies = [each for each in known if each.lower() == name.lower()]
-        kind = hierarchies[0] if hierarchies else "numeric" if is_numeric(column_type) and column_type != "BOOLEAN" else "flat"
+        kind = (
+            hierarchies[0]
+            if hierarchies
+            else "numeric"
+            if is_numeric(column_type) and column_type != "BOOLEAN"
+            else "flat"
+        )
     if not isinstance(kind, str):
-        raise KanonError(f"{argument} is {kind!r}: it must be numeric, flat or the name of a hierarchy")
+        raise KanonError(f"{argument} is {read.shown(kind)}: it must be numeric, flat or the name of a hierarchy")
     if kind.lower() == "numeric":
         if not is_numeric(column_type):
             raise KanonError(
@@ -235,7 +253,7 @@ def _quasi_identifier(name: str, column_type: str, specification: Any, known: li
             )
         domain = details.get("domain")
         if domain is not None and (not isinstance(domain, list) or len(domain) != 2 or None in domain):
-            raise KanonError(f"{argument}.domain is {domain!r}: give its two ends, as in [0, 100]")
+            raise KanonError(f"{argument}.domain is {read.shown(domain)}: give its two ends, as in [0, 100]")
         return QuasiIdentifier(name, column_type, None, details.get("step"), tuple(domain) if domain else None)
     for option in ("step", "domain"):
         if details.get(option) is not None:
@@ -259,7 +277,7 @@ def _sensitive(call: Call, columns: dict[str, str]) -> dict[str, str | None]:
     for name, tree in pairs.items():
         column = read.one_of("sensitive", name, columns, "column of the source")
         if tree is not None and not isinstance(tree, str):
-            raise KanonError(f"sensitive.{name} is {tree!r}: it must be the name of a hierarchy")
+            raise KanonError(f"sensitive.{name} is {read.shown(tree)}: it must be the name of a hierarchy")
         sensitive[column] = None if tree is None else _hierarchy(f"sensitive.{name}", tree, known)
     return sensitive
 
@@ -268,8 +286,22 @@ def _method(given: read.Arguments) -> str:
     """The clustering method."""
     typed = given.get("method")
     if isinstance(typed, str) and typed.lower() in METHODS_NOT_YET:
-        raise KanonError(f"method is {typed!r}, which is not built yet: choose one of {', '.join(METHODS)}")
-    return read.choice(given, "method", METHODS, "k_member")
+        raise KanonError(f"method is {read.shown(typed)}, which is not built yet: choose one of {', '.join(METHODS)}")
+    return read.choice(given, "method", METHODS, "auto")
+
+
+def _effort(given: read.Arguments, method: str) -> str | float:
+    """How long the method auto may search: a word, or seconds."""
+    typed = given.get("effort")
+    if isinstance(typed, int | float | Decimal) and not isinstance(typed, bool):
+        if not 0 <= typed <= LONGEST_SEARCH:
+            raise KanonError(f"effort is {typed}: seconds must lie between 0 and {LONGEST_SEARCH}")
+        effort: str | float = float(typed)
+    else:
+        effort = read.choice(given, "effort", EFFORT, "medium")
+    if method != "auto" and effort != "medium":
+        raise KanonError(f"effort is {read.shown(typed)}, but method {method} has no effort to set: leave it out")
+    return effort
 
 
 def _method_options(given: read.Arguments, method: str) -> dict[str, Any]:
@@ -278,7 +310,7 @@ def _method_options(given: read.Arguments, method: str) -> dict[str, Any]:
     for option in options:
         if option not in METHOD_OPTIONS.get(method, ()):
             there = ", ".join(METHOD_OPTIONS.get(method, ())) or "none"
-            raise KanonError(f"method_options has {option!r}, but the options of {method} are: {there}")
+            raise KanonError(f"method_options has {read.shown(option)}, but the options of {method} are: {there}")
     return options
 
 
@@ -289,7 +321,7 @@ def _weights(given: read.Arguments, settings: Settings) -> dict[str, float]:
     for name, weight in read.mapping(given, "weights").items():
         column = read.one_of("weights", name, known, "quasi-identifier")
         if isinstance(weight, bool) or not isinstance(weight, int | float | Decimal) or not 0 < weight < 1e6:
-            raise KanonError(f"weights.{name} is {weight!r}: it must be a number above 0 and below 1000000")
+            raise KanonError(f"weights.{name} is {read.shown(weight)}: it must be a number above 0 and below 1000000")
         weights[column] = float(weight)
     return weights
 

@@ -66,9 +66,7 @@ def run_shell(connection: duckdb.DuckDBPyConnection, console: Console, errors: C
         lexer=PygmentsLexer(SqlLexer),
         history=_history(),
         key_bindings=_key_bindings(),
-        completer=WordCompleter(
-            lambda: _completions(connection), ignore_case=True, pattern=re.compile(r"[\w.]+")
-        ),
+        completer=WordCompleter(lambda: _completions(connection), ignore_case=True, pattern=re.compile(r"[\w.]+")),
         complete_while_typing=False,
     )
     console.print(".help tells how this works", style="dim")

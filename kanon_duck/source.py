@@ -41,11 +41,11 @@ def find_table(call: Call, parts: tuple[str, ...]) -> exp.Table | None:
     """
     if len(parts) > 3:
         return None
-    places = {
-        1: [(call.catalog, call.schema)],
-        2: [(call.catalog, parts[0]), (parts[0], "main")],
-        3: [parts[:2]],
-    }[len(parts)]
+    places: list[tuple[str, ...]] = [parts[:2]]
+    if len(parts) == 1:
+        places = [(call.catalog, call.schema)]
+    elif len(parts) == 2:
+        places = [(call.catalog, parts[0]), (parts[0], "main")]
     for place in places:
         found = call.database.row(_FIND_TABLE, (*place, parts[-1]))
         if found is not None:
@@ -112,13 +112,20 @@ def columns(database: Database, query: exp.Query) -> list[tuple[str, str]]:
 
 def _volatile_function(database: Database, serialized: Any) -> str | None:
     """The first volatile function (or sample) that a serialized query uses, also by way of macros."""
-    definitions = {name.lower(): definition for name, definition in database.rows(
-        "SELECT function_name, any_value(macro_definition) FROM duckdb_functions() "
-        "WHERE macro_definition IS NOT NULL AND NOT internal GROUP BY ALL"
-    )}
-    volatile = {name.lower() for (name,) in database.rows(
-        "SELECT DISTINCT function_name FROM duckdb_functions() WHERE stability = 'VOLATILE' AND function_name <> 'error'"
-    )}
+    definitions = {
+        name.lower(): definition
+        for name, definition in database.rows(
+            "SELECT function_name, any_value(macro_definition) FROM duckdb_functions() "
+            "WHERE macro_definition IS NOT NULL AND NOT internal GROUP BY ALL"
+        )
+    }
+    volatile = {
+        name.lower()
+        for (name,) in database.rows(
+            "SELECT DISTINCT function_name FROM duckdb_functions() "
+            "WHERE stability = 'VOLATILE' AND function_name <> 'error'"
+        )
+    }
     waiting, seen = [serialized], set()
     while waiting:
         for key, value in _entries(waiting.pop()):

@@ -4,8 +4,8 @@ CREATE SCHEMA IF NOT EXISTS kanon;
 CREATE SCHEMA IF NOT EXISTS kanon_private;
 CREATE SCHEMA IF NOT EXISTS kanon_released;
 
--- The version of these tables; one row.
-CREATE TABLE IF NOT EXISTS kanon_private.catalog (version INTEGER NOT NULL);
+-- The version of these tables, and a digest of the scripts that were run; one row.
+CREATE TABLE IF NOT EXISTS kanon_private.catalog (version INTEGER NOT NULL, scripts VARCHAR NOT NULL);
 
 -- One row per masked view. `view_number` names its private tables: members_7 and classes_7. A dropped view
 -- leaves its row, its settings, its history and these tables, for later checks of views over the same source.

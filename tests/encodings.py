@@ -47,9 +47,7 @@ def ancestors(tree: Tree, node: str) -> list[str]:
 def leaves(tree: Tree) -> list[str]:
     """The ground values in depth-first order."""
     inner = set(tree.parents.values())
-    return sorted(
-        (node for node in tree.parents if node not in inner), key=lambda leaf: ancestors(tree, leaf)[::-1]
-    )
+    return sorted((node for node in tree.parents if node not in inner), key=lambda leaf: ancestors(tree, leaf)[::-1])
 
 
 def heights(tree: Tree) -> dict[str, int]:
@@ -155,8 +153,7 @@ def tables(
         else:
             quasi_identifiers.append(draw(trees(exact)))
     values = [
-        st.none()
-        | (st.integers(item.low, item.high) if isinstance(item, Numeric) else st.sampled_from(leaves(item)))
+        st.none() | (st.integers(item.low, item.high) if isinstance(item, Numeric) else st.sampled_from(leaves(item)))
         for item in quasi_identifiers
     ]
     return draw(st.lists(st.tuples(*values), min_size=min_rows, max_size=max_rows)), quasi_identifiers
@@ -168,12 +165,9 @@ def adult(shared_data: Path) -> Encoding:
     names |= {"sex": 9, "native_country": 13}
     folder = shared_data / "adult"
     with (folder / "adult.data").open(encoding="utf-8", newline="") as file:
-        records = [
-            record for record in csv.reader(file, skipinitialspace=True) if record and "?" not in record
-        ]
+        records = [record for record in csv.reader(file, skipinitialspace=True) if record and "?" not in record]
     values: list[list[Any]] = [
-        [int(record[column]) if column in (0, 4) else record[column] for column in names.values()]
-        for record in records
+        [int(record[column]) if column in (0, 4) else record[column] for column in names.values()] for record in records
     ]
     quasi_identifiers: list[QuasiIdentifier] = [
         Numeric(min(row[column] for row in values), max(row[column] for row in values)) for column in (0, 1)

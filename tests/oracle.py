@@ -51,15 +51,10 @@ def classes(labels: Sequence[int]) -> list[list[int]]:
     return [[row for row, label in enumerate(labels) if label == this] for this in range(max(labels) + 1)]
 
 
-def information_loss(
-    rows: Rows, labels: Sequence[int], quasi_identifiers: Sequence[QuasiIdentifier]
-) -> Fraction:
+def information_loss(rows: Rows, labels: Sequence[int], quasi_identifiers: Sequence[QuasiIdentifier]) -> Fraction:
     """Total information loss of a partition."""
     return sum(
-        (
-            len(members) * loss_per_row([rows[row] for row in members], quasi_identifiers)
-            for members in classes(labels)
-        ),
+        (len(members) * loss_per_row([rows[row] for row in members], quasi_identifiers) for members in classes(labels)),
         Fraction(0),
     )
 
@@ -134,9 +129,7 @@ def distance_from_centroid(
     return total
 
 
-def oka(
-    rows: Rows, quasi_identifiers: Sequence[QuasiIdentifier], k: int, generator: np.random.Generator
-) -> list[int]:
+def oka(rows: Rows, quasi_identifiers: Sequence[QuasiIdentifier], k: int, generator: np.random.Generator) -> list[int]:
     """One-pass k-means."""
     n = len(rows)
     seeds = [int(row) for row in generator.permutation(n)[: n // k]]
@@ -146,11 +139,7 @@ def oka(
     def sort_key(row: int) -> list[Any]:
         key: list[Any] = []
         for value, quasi_identifier in zip(rows[row], quasi_identifiers, strict=True):
-            path = (
-                ancestors(quasi_identifier, value)[::-1]
-                if value and isinstance(quasi_identifier, Tree)
-                else value
-            )
+            path = ancestors(quasi_identifier, value)[::-1] if value and isinstance(quasi_identifier, Tree) else value
             key.append((value is None, path if value is not None else 0))
         return key
 

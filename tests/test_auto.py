@@ -35,9 +35,7 @@ def made_up(n: int, seed: int) -> Encoding:
     age = np.clip(generator.normal(10 * group + 20, 8), 0, 100).astype(int)
     income = np.clip(generator.lognormal(3, 1, n), 0, 1000).astype(int)
     sex = generator.choice(["f", "m"], n)
-    rows = [
-        (int(a), int(i), "abcde"[g], str(s)) for a, i, g, s in zip(age, income, group, sex, strict=True)
-    ]
+    rows = [(int(a), int(i), "abcde"[g], str(s)) for a, i, g, s in zip(age, income, group, sex, strict=True)]
     sexes = Tree({"f": "*", "m": "*"})
     return encode(rows, [Numeric(0, 100), Numeric(0, 1000), REGION, sexes])
 

@@ -33,7 +33,12 @@ def snapshot(connection: duckdb.DuckDBPyConnection) -> list[tuple[object, ...]]:
 
 def create(**changes: str | None) -> str:
     """A call of create_masked_view that works, with some options changed or left out."""
-    options = {"source": "'people'", "key": "'id'", "k": "3", "quasi_identifiers": "{'age': 'numeric'}"} | changes
+    options = {
+        "source": "'people'",
+        "key": "'id'",
+        "k": "3",
+        "quasi_identifiers": "{'age': 'numeric'}",
+    } | changes
     given = ", ".join(f"{name} => {value}" for name, value in options.items() if value is not None)
     return f"CALL kanon.create_masked_view('masked', {given})"
 

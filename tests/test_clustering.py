@@ -212,8 +212,7 @@ def test_a_seed_gives_the_same_classes_in_every_process():
     outputs = {
         subprocess.run(
             [sys.executable, "-c", PROGRAM],
-            env=os.environ
-            | {"PYTHONHASHSEED": hash_seed, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            env=os.environ | {"PYTHONHASHSEED": hash_seed, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
             capture_output=True,
             text=True,
             check=True,

@@ -71,9 +71,7 @@ def test_the_first_error_ends_a_script(tmp_path: Path) -> None:
     assert done.exit_code == 1
     assert "missing does not exist" in done.stderr
     with duckdb.connect(str(database)) as connection:
-        tables = connection.execute(
-            "SELECT table_name FROM duckdb_tables() WHERE schema_name = 'main'"
-        ).fetchall()
+        tables = connection.execute("SELECT table_name FROM duckdb_tables() WHERE schema_name = 'main'").fetchall()
     assert tables == [("a",)]
 
 
@@ -121,9 +119,7 @@ def test_a_locked_database_is_told_in_one_sentence(tmp_path: Path) -> None:
     with duckdb.connect(str(database)):
         done = run_process("sql", database, "-c", "SELECT 1")
     assert done.returncode == 1
-    assert (
-        done.stderr == f"{database} is open in another process: close it there, or open a copy of the file.\n"
-    )
+    assert done.stderr == f"{database} is open in another process: close it there, or open a copy of the file.\n"
 
 
 def test_interrupt_ends_a_script() -> None:
@@ -149,9 +145,7 @@ def test_interrupt_ends_a_script() -> None:
 # Tables
 
 
-def rendered(
-    columns: list[str], types: list[str], rows: list[tuple[Any, ...]], total: int, width: int
-) -> str:
+def rendered(columns: list[str], types: list[str], rows: list[tuple[Any, ...]], total: int, width: int) -> str:
     console = Console(file=io.StringIO(), width=width)
     print_result(console, Result(columns, types, rows, total))
     assert isinstance(console.file, io.StringIO)
@@ -226,8 +220,7 @@ class Shell:
         self.process = pexpect.spawn(
             COMMAND[0],
             [*COMMAND[1:], "sql", database],
-            env=os.environ
-            | {"HOME": str(home), "NO_COLOR": "1", "PROMPT_TOOLKIT_NO_CPR": "1", "TERM": "xterm"},
+            env=os.environ | {"HOME": str(home), "NO_COLOR": "1", "PROMPT_TOOLKIT_NO_CPR": "1", "TERM": "xterm"},
             encoding="utf-8",
             dimensions=(40, 200),
             timeout=30,
@@ -330,9 +323,7 @@ def test_demo_makes_a_masked_view(tmp_path: Path) -> None:
     database = tmp_path / "clinic.duckdb"
     done = run_process("demo", database)
     assert (done.returncode, done.stderr) == (0, "")
-    assert ["1", "Edith", "72", "41360", "female", "Arthrosis", "2025-02-01"] in lines(
-        done.stdout
-    )  # everywhere
+    assert ["1", "Edith", "72", "41360", "female", "Arthrosis", "2025-02-01"] in lines(done.stdout)  # everywhere
     with duckdb.connect(str(database), read_only=True) as connection:  # an ordinary client reads the view
         rows = connection.execute("SELECT count(*) FROM patients_masked GROUP BY age, zip, gender").fetchall()
     assert sum(count for (count,) in rows) == 10_000

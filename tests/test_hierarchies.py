@@ -73,18 +73,14 @@ def shared_clinic() -> Clinic:
 
 
 def test_levels_from_a_query(clinic: Clinic) -> None:
-    row = clinic.call(
-        "create", "Work", levels="FROM (VALUES ('a', 'x', '*'), ('b', 'x', '*'), ('c', '*', NULL))"
-    )
+    row = clinic.call("create", "Work", levels="FROM (VALUES ('a', 'x', '*'), ('b', 'x', '*'), ('c', '*', NULL))")
     assert row == {"hierarchy": "Work", "kind": "levels", "leaves": 3, "nodes": 5, "height": 2}
     assert clinic.paths("Work") == {"a": ["a", "x", "*"], "b": ["b", "x", "*"], "c": ["c", "*"]}
     assert clinic.database.records("FROM kanon.hierarchies") == [row]
 
 
 def test_levels_from_a_quoted_table_in_the_schema_of_the_caller(clinic: Clinic) -> None:
-    clinic.connection.execute(
-        'CREATE SCHEMA "odd.schema"; CREATE TABLE "odd.schema"."a ""table" AS SELECT 34, \'*\''
-    )
+    clinic.connection.execute('CREATE SCHEMA "odd.schema"; CREATE TABLE "odd.schema"."a ""table" AS SELECT 34, \'*\'')
     assert clinic.call("create", "h", levels='"odd.schema"."a ""table"')["leaves"] == 1
     (row,) = create_hierarchy.run(
         Call(clinic.database, {"hierarchy": "g", "levels": '"a ""table"'}, schema="odd.schema")
@@ -387,9 +383,7 @@ def test_level_columns_tell_the_lowest_common_ancestor(
     differing = sum(len(set(column[members])) > 1 for column in bound.level_codes.T)
     assert differing == label_height
     shown = (
-        bound.level_labels[differing][bound.level_codes[members[0], differing]]
-        if differing < height
-        else bound.root
+        bound.level_labels[differing][bound.level_codes[members[0], differing]] if differing < height else bound.root
     )
     assert shown == label
     listed = [bound.values[member] for member in members]
@@ -408,9 +402,7 @@ def test_binding_rules(clinic: Clinic) -> None:
     assert bound.level_codes.tolist() == [[0, 0, 0, 0], [1, 1, 0, 0], [2, 1, 0, 0]]
     assert bound.missing == ["nan", "x"]
     clinic.call("create", "day", dates=["month"])
-    bound = bind(
-        clinic.database, "day", ["2021-04-01", "2021-03-31 10:00:00", "2021-03-31", "2021-03", "soon"]
-    )
+    bound = bind(clinic.database, "day", ["2021-04-01", "2021-03-31 10:00:00", "2021-03-31", "2021-03", "soon"])
     assert bound.level_labels == [["2021-03-31", "2021-04-01"], ["2021-03", "2021-04"]]
     assert bound.level_codes.tolist() == [[0, 0], [0, 0], [1, 1]]
     assert bound.missing == ["2021-03", "soon"]
@@ -508,13 +500,15 @@ def test_italia(clinic: Clinic, shared_data: Path) -> None:
     with pytest.raises(KanonError, match=r"levels: .* → .* → "):
         clinic.call("create", "place", levels=str(places))
     clinic.connection.execute(
-        "CREATE TABLE places AS SELECT column0 AS place, column1 AS province, column2 AS region, column3 AS country "
+        "CREATE TABLE places AS "
+        "SELECT column0 AS place, column1 AS province, column2 AS region, column3 AS country "
         f"FROM read_csv('{places}', header = false, delim = ';', all_varchar = true)"
     )
     row = clinic.call(
         "create",
         "place",
-        levels="SELECT place || ' (' || province || ', ' || region || ')', 'province of ' || province || ' (' || region || ')', "
+        levels="SELECT place || ' (' || province || ', ' || region || ')', "
+        "'province of ' || province || ' (' || region || ')', "
         "'region of ' || region, country, '*' FROM places",
     )
     assert row["height"] == 4

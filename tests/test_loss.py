@@ -76,8 +76,7 @@ def test_information_loss_is_that_of_the_raw_values(table, data):
     used = sorted(set(drawn))
     labels = [used.index(label) for label in drawn]
     unweighted = [
-        Tree(item.parents) if isinstance(item, Tree) else Numeric(item.low, item.high)
-        for item in quasi_identifiers
+        Tree(item.parents) if isinstance(item, Tree) else Numeric(item.low, item.high) for item in quasi_identifiers
     ]
     per_attribute, total = measured_loss(rows, labels, quasi_identifiers)
     expected = oracle.information_loss(rows, labels, unweighted)

@@ -169,7 +169,10 @@ except duckdb.Error as error:
 connection.execute("ATTACH '" + sys.argv[2] + "' AS other")
 """
     done = subprocess.run(
-        [sys.executable, "-c", code, str(path), str(tmp_path / "other.db")], capture_output=True, text=True, check=False
+        [sys.executable, "-c", code, str(path), str(tmp_path / "other.db")],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     lines = done.stdout.splitlines()
     assert lines[0] == lines[1] == str(HOSPITAL_MASKED), done.stderr
@@ -263,7 +266,12 @@ for method in ("k_member", "oka"):
     outputs = {
         subprocess.run(
             [sys.executable, "-c", code, threads],
-            env={"PYTHONHASHSEED": hash_seed, "PATH": "", "PYTHONPATH": ":".join(sys.path), "HOME": str(tmp_path)},
+            env={
+                "PYTHONHASHSEED": hash_seed,
+                "PATH": "",
+                "PYTHONPATH": ":".join(sys.path),
+                "HOME": str(tmp_path),
+            },
             capture_output=True,
             text=True,
             check=True,

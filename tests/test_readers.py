@@ -152,9 +152,7 @@ def test_arguments_may_be_columns_of_any_name(readers: duckdb.DuckDBPyConnection
         "units",
     )
     for name in names:
-        query = (
-            f"SELECT kanon.generalize('work', \"{name}\", 1) FROM (SELECT 'state' AS \"{name}\", 9 AS height)"
-        )
+        query = f"SELECT kanon.generalize('work', \"{name}\", 1) FROM (SELECT 'state' AS \"{name}\", 9 AS height)"
         assert readers.execute(query).fetchall() == [("public",)], name
         query = f"SELECT kanon.covers('work', 'public', \"{name}\") FROM (SELECT 'state' AS \"{name}\")"
         assert readers.execute(query).fetchall() == [(True,)], name
@@ -163,7 +161,8 @@ def test_arguments_may_be_columns_of_any_name(readers: duckdb.DuckDBPyConnection
         query = f'SELECT kanon.overlap("{name}", 10, 5, 7) FROM (SELECT 0 AS "{name}")'
         assert readers.execute(query).fetchall() == [(0.2,)], name
     assert readers.execute(
-        "SELECT kanon.generalize(h, v, l) FROM (VALUES ('work', 'state', 1), ('zip', '10', 4), ('flat', 'x', 0)) AS t(h, v, l)"
+        "SELECT kanon.generalize(h, v, l) "
+        "FROM (VALUES ('work', 'state', 1), ('zip', '10', 4), ('flat', 'x', 0)) AS t(h, v, l)"
     ).fetchall() == [("public",), ("1****",), ("x",)]
 
 
@@ -178,19 +177,21 @@ def test_hostile_names_and_labels(readers: duckdb.DuckDBPyConnection) -> None:
 def test_generalize_in_a_persistent_view_of_another_process(tmp_path: Path) -> None:
     file = tmp_path / "clinic.duckdb"
     with clinic(str(file)) as connection:
-        connection.execute(
-            "CREATE VIEW shown AS SELECT kanon.generalize('work', x, 1) AS x FROM (SELECT 'state' AS x)"
-        )
-    reading = (
-        "import duckdb, sys; c = duckdb.connect(sys.argv[1], read_only=True); "
-        "print(c.sql('FROM shown').fetchone()[0], c.sql(\"SELECT kanon.generalize('zip', '41076', 2)\").fetchone()[0], "
-        "c.sql(\"SELECT kanon.common_ancestor('work', ['state', 'local'])\").fetchone()[0], "
-        "c.sql(\"SELECT kanon.covers('work', 'public', 'state')\").fetchone()[0], "
-        "c.sql('SELECT kanon.overlap(0, 10, 5, 7)').fetchone()[0], 'kanon_duck' in sys.modules)"
-    )
-    answer = subprocess.run(
-        [sys.executable, "-c", reading, str(file)], capture_output=True, text=True, check=True
-    )
+        connection.execute("CREATE VIEW shown AS SELECT kanon.generalize('work', x, 1) AS x FROM (SELECT 'state' AS x)")
+    reading = """
+import duckdb, sys
+connection = duckdb.connect(sys.argv[1], read_only=True)
+for query in (
+    "FROM shown",
+    "SELECT kanon.generalize('zip', '41076', 2)",
+    "SELECT kanon.common_ancestor('work', ['state', 'local'])",
+    "SELECT kanon.covers('work', 'public', 'state')",
+    "SELECT kanon.overlap(0, 10, 5, 7)",
+):
+    print(connection.execute(query).fetchone()[0])
+print('kanon_duck' in sys.modules)
+"""
+    answer = subprocess.run([sys.executable, "-c", reading, str(file)], capture_output=True, text=True, check=True)
     assert answer.stdout.split() == ["public", "410**", "public", "True", "0.2", "False"]
 
 
@@ -320,18 +321,20 @@ def test_covers_refuses_an_unknown_hierarchy(readers: duckdb.DuckDBPyConnection)
         ("(-9223372036854775808)::BIGINT, 9223372036854775807, 0, 9223372036854775807", 0.5),
         ("0::UBIGINT, 18446744073709551615::UBIGINT, 0, 9223372036854775807", 0.5),
         (
-            "'-170141183460469231731687303715884105728'::HUGEINT, 170141183460469231731687303715884105727::HUGEINT, "
+            "'-170141183460469231731687303715884105728'::HUGEINT, "
+            "170141183460469231731687303715884105727::HUGEINT, "
             "0, 170141183460469231731687303715884105727::HUGEINT",
             0.5,
         ),
         (
-            "170141183460469231731687303715884105723::HUGEINT, 170141183460469231731687303715884105727::HUGEINT, "
-            "170141183460469231731687303715884105725::HUGEINT, 170141183460469231731687303715884105727::HUGEINT",
+            "170141183460469231731687303715884105723::HUGEINT, "
+            "170141183460469231731687303715884105727::HUGEINT, "
+            "170141183460469231731687303715884105725::HUGEINT, "
+            "170141183460469231731687303715884105727::HUGEINT",
             0.5,
         ),
         (
-            "1234567890123456789012345678.0000000001::DECIMAL(38, 10), 1234567890123456789012345678.0000000005::DECIMAL(38, 10), "
-            "1234567890123456789012345678.0000000002::DECIMAL(38, 10), 1234567890123456789012345678.0000000003::DECIMAL(38, 10)",
+            ", ".join(f"1234567890123456789012345678.000000000{last}::DECIMAL(38, 10)" for last in (1, 5, 2, 3)),
             0.25,
         ),
         ("DATE '2021-01-01', DATE '2021-01-11', '2021-01-06', '2022-01-01'", 0.5),
@@ -346,7 +349,8 @@ def test_covers_refuses_an_unknown_hierarchy(readers: duckdb.DuckDBPyConnection)
             0.25,
         ),
         (
-            "TIMESTAMP_NS '2021-01-01', TIMESTAMP_NS '2021-01-02', TIMESTAMP_NS '2021-01-01', TIMESTAMP_NS '2021-01-01 12:00:00'",
+            "TIMESTAMP_NS '2021-01-01', TIMESTAMP_NS '2021-01-02', "
+            "TIMESTAMP_NS '2021-01-01', TIMESTAMP_NS '2021-01-01 12:00:00'",
             0.5,
         ),
         ("false, true, false, true", 1.0),
@@ -366,14 +370,10 @@ def test_overlap(readers: duckdb.DuckDBPyConnection, arguments: str, share: floa
     st.integers(-(2**63), 2**63 - 1),
     st.integers(-(2**63), 2**63 - 1),
 )
-def test_overlap_of_integers(
-    readers: duckdb.DuckDBPyConnection, bounds: list[int], begin: int, end: int
-) -> None:
+def test_overlap_of_integers(readers: duckdb.DuckDBPyConnection, bounds: list[int], begin: int, end: int) -> None:
     low, high = bounds
     inside = max(0, min(high, end) - max(low, begin))
     expected = inside / (high - low) if high > low else float(begin <= low <= end)
-    answer = value(
-        readers, "kanon.overlap(?::BIGINT, ?::BIGINT, ?::BIGINT, ?::BIGINT)", low, high, begin, end
-    )
+    answer = value(readers, "kanon.overlap(?::BIGINT, ?::BIGINT, ?::BIGINT, ?::BIGINT)", low, high, begin, end)
     assert answer == pytest.approx(expected, rel=1e-12, abs=1e-15)
     assert 0 <= answer <= 1

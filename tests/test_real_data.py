@@ -24,7 +24,7 @@ ADULT_QUASI_IDENTIFIERS = (
 
 def load_adult(connection: duckdb.DuckDBPyConnection, folder: Path) -> None:
     """The 30,162 complete rows of Adult, and its trees."""
-    types = {name: "VARCHAR" for name in ADULT_COLUMNS} | {"age": "INTEGER", "education_num": "INTEGER"}
+    types = dict.fromkeys(ADULT_COLUMNS, "VARCHAR") | {"age": "INTEGER", "education_num": "INTEGER"}
     connection.execute(
         f"CREATE TABLE adult AS SELECT row_number() OVER () AS id, * FROM read_csv('{folder / 'adult.data'}', "
         f"header = false, delim = ', ', auto_detect = false, columns = {types}) "
@@ -63,7 +63,9 @@ def test_adult(adult: Path, method: str, largest_loss: float, seconds: float) ->
         mask(connection, f"{method}_cold", options)
         started = time.process_time()
         release = mask(connection, f"adult_{method}", options)
-        assert time.process_time() - started < 2 * seconds  # processor seconds of both cores: what goes on beside us counts not
+        assert (
+            time.process_time() - started < 2 * seconds
+        )  # processor seconds of both cores: what goes on beside us counts not
         assert release["rows"] == 30_162
         assert release["k_achieved"] >= 5
         assert release["information_loss_per_row"] <= largest_loss
@@ -75,7 +77,10 @@ def test_adult(adult: Path, method: str, largest_loss: float, seconds: float) ->
         assert labels <= occupations + 1
     code = "import sys, duckdb; print(duckdb.connect(sys.argv[1], read_only=True).execute('SELECT count(*), avg(age_max - age_min) FROM ' + sys.argv[2]).fetchall())"
     plain = subprocess.run(
-        [sys.executable, "-c", code, str(adult), f"adult_{method}"], capture_output=True, text=True, check=True
+        [sys.executable, "-c", code, str(adult), f"adult_{method}"],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert plain.stdout.startswith("[(30162,")
 
@@ -87,13 +92,19 @@ def test_cup(shared_data: Path) -> None:
         connection.execute(
             f"CREATE TABLE cup AS SELECT row_number() OVER () AS id, * FROM read_csv('{folder / 'cup.csv'}', delim = ';', all_varchar = true)"
         )
-        assert connection.execute("SELECT count(*), count(*) FILTER (ZIP = '05033') > 0 FROM cup").fetchall() == [(63_441, True)]
+        assert connection.execute("SELECT count(*), count(*) FILTER (ZIP = '05033') > 0 FROM cup").fetchall() == [
+            (63_441, True)
+        ]
         started = time.process_time()
         connection.execute(f"CALL kanon.create_hierarchy('zip', levels => '{folder / 'cup_hierarchy_ZIP.csv'}')")
         assert time.process_time() - started < 6  # two cores
         for name in ("GENDER", "INCOME", "STATE"):
-            connection.execute(f"CALL kanon.create_hierarchy('{name}', levels => '{folder / f'cup_hierarchy_{name}.csv'}')")
-        assert connection.execute("SELECT leaves, height FROM kanon.hierarchies WHERE hierarchy = 'zip'").fetchall() == [(100_000, 5)]
+            connection.execute(
+                f"CALL kanon.create_hierarchy('{name}', levels => '{folder / f'cup_hierarchy_{name}.csv'}')"
+            )
+        assert connection.execute(
+            "SELECT leaves, height FROM kanon.hierarchies WHERE hierarchy = 'zip'"
+        ).fetchall() == [(100_000, 5)]
         release = mask(
             connection,
             "cup_masked",
@@ -104,7 +115,9 @@ def test_cup(shared_data: Path) -> None:
         assert release["information_loss_per_row"] < 2.5
         zeros = connection.execute("SELECT count(*) FROM cup_masked WHERE ZIP LIKE '0%'").fetchall()
         assert zeros[0][0] > 0
-        covered = connection.execute("SELECT count(*) FROM cup_masked WHERE kanon.covers('zip', ZIP, '05033')").fetchall()
+        covered = connection.execute(
+            "SELECT count(*) FROM cup_masked WHERE kanon.covers('zip', ZIP, '05033')"
+        ).fetchall()
         assert covered[0][0] >= 5
 
 
@@ -115,7 +128,9 @@ def test_italia(shared_data: Path) -> None:
         connection.execute(
             f"CREATE TABLE italia AS FROM read_csv('{folder / 'italia.csv'}', delim = ';', all_varchar = true)"
         )
-        connection.execute(f"CALL kanon.create_hierarchy('zip_code', levels => '{folder / 'italia_hierarchy_zip_code.csv'}')")
+        connection.execute(
+            f"CALL kanon.create_hierarchy('zip_code', levels => '{folder / 'italia_hierarchy_zip_code.csv'}')"
+        )
         with pytest.raises(duckdb.Error, match="0~20"):
             connection.execute(f"CALL kanon.create_hierarchy('age', levels => '{folder / 'italia_hierarchy_age.csv'}')")
         places = folder / "italia_hierarchy_city_birth.csv"

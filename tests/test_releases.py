@@ -14,7 +14,13 @@ from hypothesis import strategies as st
 
 pytestmark = pytest.mark.surface
 
-TREE = {"a": ["a", "x", "*"], "b": ["b", "x", "*"], "c": ["c", "y", "z", "*"], "d": ["d", "z", "*"], "e": ["e", "*"]}
+TREE = {
+    "a": ["a", "x", "*"],
+    "b": ["b", "x", "*"],
+    "c": ["c", "y", "z", "*"],
+    "d": ["d", "z", "*"],
+    "e": ["e", "*"],
+}
 
 
 def mask(connection: duckdb.DuckDBPyConnection, quasi_identifiers: str, more: str = "", k: int = 2) -> dict[str, Any]:
@@ -57,7 +63,9 @@ def expected_cells(members: list[dict[str, Any]], domain: tuple[int, int]) -> tu
 @given(
     rows=st.lists(
         st.tuples(
-            st.none() | st.integers(-5, 30), st.none() | st.sampled_from(sorted(TREE)), st.none() | st.integers(0, 3)
+            st.none() | st.integers(-5, 30),
+            st.none() | st.sampled_from(sorted(TREE)),
+            st.none() | st.integers(0, 3),
         ),
         min_size=2,
         max_size=60,
@@ -153,8 +161,14 @@ def test_types_of_numeric_quasi_identifiers(connection: duckdb.DuckDBPyConnectio
         "moment": "TIMESTAMP", "zoned": "TIMESTAMP WITH TIME ZONE", "price": "DECIMAL(10,2)",
     }  # fmt: skip
     for name, kind in kinds.items():
-        assert (described[name], described[f"{name}_min"], described[f"{name}_max"]) == ("VARCHAR", kind, kind)
-    rows = connection.execute("SELECT DISTINCT big, big_min, big_max, exact_min, day, moment, price FROM v ORDER BY big_min").fetchall()
+        assert (described[name], described[f"{name}_min"], described[f"{name}_max"]) == (
+            "VARCHAR",
+            kind,
+            kind,
+        )
+    rows = connection.execute(
+        "SELECT DISTINCT big, big_min, big_max, exact_min, day, moment, price FROM v ORDER BY big_min"
+    ).fetchall()
     assert rows[0] == (
         "[9223372036854775802, 9223372036854775804]", 9223372036854775802, 9223372036854775804,
         Decimal("1234567890123456789012345681.0000000000"), "[2014-09-06, 2014-09-08]",
@@ -219,14 +233,18 @@ def test_nulls_are_a_value_of_their_own(connection: duckdb.DuckDBPyConnection) -
 
 
 def test_constant_and_empty_columns_cost_nothing(connection: duckdb.DuckDBPyConnection) -> None:
-    connection.execute("CREATE TABLE t AS SELECT i AS id, 7 AS same, CAST(NULL AS INTEGER) AS nothing, 'x' AS word FROM range(5) AS r(i)")
+    connection.execute(
+        "CREATE TABLE t AS SELECT i AS id, 7 AS same, CAST(NULL AS INTEGER) AS nothing, 'x' AS word FROM range(5) AS r(i)"
+    )
     release = mask(connection, "['same', 'nothing', 'word']")
     assert release["information_loss"] == 0
     assert set(connection.execute("FROM v").fetchall()) == {("7", 7, 7, None, None, None, "x")}
 
 
 def test_leaves_and_values_match_by_text(connection: duckdb.DuckDBPyConnection) -> None:
-    connection.execute("CREATE TABLE ages AS SELECT i AS leaf, CASE WHEN i < 35 THEN 'young' ELSE 'old' END AS parent FROM range(30, 40) AS r(i)")
+    connection.execute(
+        "CREATE TABLE ages AS SELECT i AS leaf, CASE WHEN i < 35 THEN 'young' ELSE 'old' END AS parent FROM range(30, 40) AS r(i)"
+    )
     connection.execute("CALL kanon.create_hierarchy('ages', levels => 'SELECT leaf, parent, ''*'' FROM ages')")
     connection.execute("CREATE TABLE t AS SELECT i AS id, CAST(30 + i AS VARCHAR) AS age FROM range(10) AS r(i)")
     mask(connection, "{'age': 'ages'}", k=5)
@@ -234,9 +252,16 @@ def test_leaves_and_values_match_by_text(connection: duckdb.DuckDBPyConnection) 
 
 
 def test_a_missing_value_is_named_before_any_work(connection: duckdb.DuckDBPyConnection) -> None:
-    connection.execute("CREATE TABLE t AS SELECT * FROM (VALUES (1, '34'), (2, '45'), (3, '66'), (4, '99'), (5, '99'), (6, '66 ')) AS r(id, age)")
-    connection.execute("CALL kanon.create_hierarchy('age', edges => 'SELECT * FROM (VALUES (34, ''*''), (45, ''*''), (66, ''*''))')")
-    with pytest.raises(duckdb.Error, match=r"2 values in 3 rows have no leaf.*'99' \(2 rows\).*'66 ' and '66' differ only by blanks"):
+    connection.execute(
+        "CREATE TABLE t AS SELECT * FROM (VALUES (1, '34'), (2, '45'), (3, '66'), (4, '99'), (5, '99'), (6, '66 ')) AS r(id, age)"
+    )
+    connection.execute(
+        "CALL kanon.create_hierarchy('age', edges => 'SELECT * FROM (VALUES (34, ''*''), (45, ''*''), (66, ''*''))')"
+    )
+    with pytest.raises(
+        duckdb.Error,
+        match=r"2 values in 3 rows have no leaf.*'99' \(2 rows\).*'66 ' and '66' differ only by blanks",
+    ):
         mask(connection, "['age']")
 
 

@@ -83,7 +83,11 @@ connection.execute("CALL kanon.create_hierarchy('turn', prefix => 2)")
 print(connection.execute("SELECT count(*) FROM kanon.masked_views").fetchall())
 """
     done = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path / "c.db")], capture_output=True, text=True, timeout=100, check=False
+        [sys.executable, "-c", code, str(tmp_path / "c.db")],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
     )
     lines = done.stdout.splitlines()
     assert [line.split()[0] for line in lines[:5]] == ["stopped"] * 5, done.stdout + done.stderr

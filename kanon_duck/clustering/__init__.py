@@ -7,8 +7,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from kanon_duck.clustering.auto import auto
 from kanon_duck.clustering.k_member import k_member
 from kanon_duck.clustering.oka import oka
 
-METHODS: dict[str, Callable[..., NDArray[np.int64]]] = {"k_member": k_member, "oka": oka}
+METHODS: dict[str, Callable[..., NDArray[np.int64]]] = {"auto": auto, "k_member": k_member, "oka": oka}
 """By name: (encoding, model, generator, checkpoint, **options) -> class of each row."""

@@ -38,10 +38,13 @@ MOST_NEIGHBOURS = 24
 COLD, HOTTEST = 0.03, 0.6
 """Last temperature, and the most that the first may be, in units of the window's mean loss per row."""
 
+HOT_AT_TEN_STEPS = 0.15
+"""First temperature where a round has ten steps per row: few steps must begin cool, as what they spoil
+they cannot mend. It grows with the two-thirds power of the steps."""
+
 TWO_ROUNDS = 50
 """From so many steps per row on there is a second round, whose windows meet in the middle of the first's."""
 
-RATE = 0.2
 SLICE = 1 << 18
 """Steps between two looks at whether the work is still wanted."""
 
@@ -80,12 +83,12 @@ def anneal(
     """
     n = len(labels)
     windows = max(1, round(n / max(WINDOW, 64 * k)))
-    rounds = 1 + (steps_per_row >= TWO_ROUNDS)
+    rounds = 2 if windows > 1 and steps_per_row >= TWO_ROUNDS else 1
     for number in range(rounds):
         order = np.argsort(labels, kind="stable")
         class_starts = np.flatnonzero(np.diff(labels[order], prepend=-1))
         # in odd rounds the borders lie in the middle of the windows of even ones
-        middle = 0.5 if number % 2 and windows > 1 else 0.0
+        middle = 0.5 if number % 2 else 0.0
         inner = (np.arange(1, windows + middle) - middle) * n / windows
         borders = np.unique(np.r_[0, class_starts[np.searchsorted(class_starts, inner)], n])
         improved = np.empty_like(labels)
@@ -137,8 +140,7 @@ def _anneal_window(
     before, start = losses.sum(), label.copy()
 
     hosts, scratch = np.empty(members.shape[1], np.int32), np.empty(members.shape[1])
-    # few steps must begin cool: what they spoil they cannot mend
-    hot = min(RATE * (steps / n / 10) ** (2 / 3), HOTTEST)
+    hot = min(HOT_AT_TEN_STEPS * (steps / n / 10) ** (2 / 3), HOTTEST)
     temperature = np.array([hot * before / n])
     cooling = (COLD / hot) ** (1 / max(steps, 1))
     random = generator.integers(1, 2**63, 1, dtype=np.uint64)

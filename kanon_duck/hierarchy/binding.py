@@ -11,7 +11,6 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from sqlglot import exp
 
-from kanon_duck.errors import KanonError
 from kanon_duck.hierarchy import store
 from kanon_duck.sql import Database
 
@@ -67,9 +66,7 @@ def canonical_text(column: exp.Expression, duckdb_type: str) -> exp.Expression:
     )
 
 
-def bind(
-    database: Database, hierarchy: str, values: Sequence[str] | pa.Array | pa.ChunkedArray
-) -> BoundHierarchy:
+def bind(database: Database, hierarchy: str, values: Sequence[str] | pa.Array | pa.ChunkedArray) -> BoundHierarchy:
     """Bind a hierarchy to the distinct canonical texts of a column (without NULL).
 
     Raises

@@ -6,6 +6,8 @@ with parent NULL is a root.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sqlglot import exp
 
 from kanon_duck import names, source
@@ -22,9 +24,7 @@ def read_edges(call: Call, text: str) -> None:
     rows = _read(call, text, "edges")
     cells = _cells(call, rows)
     if len(cells) != 2:
-        raise KanonError(
-            f"edges: {text!r} has {len(cells)} columns; edges have two, the label and its parent"
-        )
+        raise KanonError(f"edges: {text!r} has {len(cells)} columns; edges have two, the label and its parent")
     pairs = _aliased(rows, [cells[0].as_("child"), cells[1].as_("parent")])
     _keep(call, "kanon_given", pairs)
     orphan = call.database.row("SELECT parent FROM temp.kanon_given WHERE child IS NULL LIMIT 1")
@@ -91,7 +91,8 @@ def _refuse_second_path(call: Call) -> None:
 def _refuse_returning_labels(call: Call) -> None:
     returning = call.database.row(
         "SELECT list_filter(path, lambda label, place: list_contains(path[:place - 1], label))[1], "
-        "array_to_string(path, ' → ') FROM temp.kanon_paths WHERE list_unique(path) < len(path) ORDER BY path LIMIT 1"
+        "array_to_string(path, ' → ') FROM temp.kanon_paths "
+        "WHERE list_unique(path) < len(path) ORDER BY path LIMIT 1"
     )
     if returning is not None:
         raise KanonError(
@@ -103,7 +104,8 @@ def _refuse_returning_labels(call: Call) -> None:
 def _refuse_leaves_with_children(call: Call) -> None:
     both = call.database.row(
         "SELECT leaf.path[1], array_to_string(leaf.path, ' → '), array_to_string(below.path, ' → ') "
-        "FROM temp.kanon_paths AS leaf JOIN (SELECT path, unnest(path[2:]) AS parent FROM temp.kanon_paths) AS below "
+        "FROM temp.kanon_paths AS leaf "
+        "JOIN (SELECT path, unnest(path[2:]) AS parent FROM temp.kanon_paths) AS below "
         "ON below.parent = leaf.path[1] ORDER BY ALL LIMIT 1"
     )
     if both is not None:
@@ -116,9 +118,7 @@ def _refuse_leaves_with_children(call: Call) -> None:
 def _read(call: Call, text: str, argument: str) -> exp.Query:
     """The rows of a query, a table or a file."""
     if not isinstance(text, str) or not text.strip():
-        raise KanonError(
-            f"{argument}: {text!r} is not a text; write a query, a table's name or a file's path"
-        )
+        raise KanonError(f"{argument}: {text!r} is not a text; write a query, a table's name or a file's path")
     if source.is_query(text) or source.find_table(call, names.parse(text)) is not None:
         return source.read_source(call, text, argument)
     return _read_file(call, text, argument)
@@ -132,8 +132,8 @@ def _read_file(call: Call, path: str, argument: str) -> exp.Query:
     except StatementError as error:
         reason = str(error.__cause__).splitlines()[0]
         raise KanonError(
-            f"{argument}: {path!r} is no query (SELECT, FROM or WITH), no table or view, and no file that can be "
-            f"read ({reason}); write one of these"
+            f"{argument}: {path!r} is no query (SELECT, FROM or WITH), no table or view, and no file "
+            f"that can be read ({reason}); write one of these"
         ) from error
     return query
 
@@ -172,12 +172,10 @@ def _csv_query(path: str, separator: str, width: int) -> exp.Select:
 def _cells(call: Call, rows: exp.Query) -> list[exp.Expression]:
     """The columns of rows that are read through `_aliased`, as canonical text."""
     types = [kind for _, kind in source.columns(call.database, rows)]
-    return [
-        canonical_text(exp.column(f"column_{place}", table="given"), kind) for place, kind in enumerate(types)
-    ]
+    return [canonical_text(exp.column(f"column_{place}", table="given"), kind) for place, kind in enumerate(types)]
 
 
-def _aliased(rows: exp.Query, selected: list[exp.Expression]) -> exp.Select:
+def _aliased(rows: exp.Query, selected: Sequence[exp.Expr]) -> exp.Select:
     """A selection from rows whose columns are renamed by place, so that any column names will do."""
     count = 1 + max(
         int(column.name.removeprefix("column_")) for item in selected for column in item.find_all(exp.Column)
@@ -191,6 +189,4 @@ def _aliased(rows: exp.Query, selected: list[exp.Expression]) -> exp.Select:
 
 def _keep(call: Call, name: str, rows: exp.Query) -> None:
     """Put rows into a temporary table."""
-    call.database.execute(
-        exp.Create(kind="TEMPORARY TABLE", replace=True, this=exp.to_table(name), expression=rows)
-    )
+    call.database.execute(exp.Create(kind="TEMPORARY TABLE", replace=True, this=exp.to_table(name), expression=rows))

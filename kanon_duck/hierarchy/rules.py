@@ -51,9 +51,7 @@ def intervals(argument: Any) -> dict[str, Any]:
     decimals = max(max(0, -_exponent(width)) for width in widths)
     units = [int(width.scaleb(decimals)) for width in widths]
     if decimals > 15 or units[-1] >= 10**18:
-        raise KanonError(
-            f"intervals: {argument!r} need more than 15 decimals or 18 digits; write coarser widths"
-        )
+        raise KanonError(f"intervals: {argument!r} need more than 15 decimals or 18 digits; write coarser widths")
     return {"height": len(widths) + 1, "widths": units, "decimals": decimals}
 
 

@@ -37,9 +37,7 @@ def name_argument(call: Call) -> str:
 
 def find(database: Database, name: str) -> dict[str, Any] | None:
     """The stored hierarchy of that name, in any case, as its row of ``kanon_private.hierarchies``."""
-    found = database.records(
-        "SELECT * FROM kanon_private.hierarchies WHERE lower(hierarchy) = lower(?)", [name]
-    )
+    found = database.records("SELECT * FROM kanon_private.hierarchies WHERE lower(hierarchy) = lower(?)", [name])
     return found[0] if found else None
 
 
@@ -80,7 +78,8 @@ def write(
 ) -> Row:
     """Store a hierarchy's own row; returns it as the procedures show it."""
     database.execute(
-        "INSERT INTO kanon_private.hierarchies BY NAME SELECT ? AS hierarchy, ? AS kind, ? AS height, ? AS root, "
+        "INSERT INTO kanon_private.hierarchies BY NAME "
+        "SELECT ? AS hierarchy, ? AS kind, ? AS height, ? AS root, "
         "?::BIGINT AS leaves, ?::BIGINT AS nodes, ?::BIGINT[] AS widths, ?::INTEGER AS decimals, "
         "?::VARCHAR[] AS periods",
         [name, kind, height, root, leaves, nodes, widths, decimals, periods],

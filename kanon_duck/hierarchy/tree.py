@@ -86,7 +86,8 @@ _TREE = """
     down AS (
         SELECT child AS label, height, [child] AS path, [height] AS heights FROM nodes WHERE parent IS NULL
         UNION ALL
-        SELECT nodes.child, nodes.height, list_append(down.path, nodes.child), list_append(down.heights, nodes.height)
+        SELECT nodes.child, nodes.height,
+            list_append(down.path, nodes.child), list_append(down.heights, nodes.height)
         FROM down JOIN nodes ON nodes.parent = down.label
     )
     SELECT
@@ -132,9 +133,7 @@ def _refuse_cycle(database: Database, argument: str) -> None:
     while parents[path[-1]] not in path:
         path.append(parents[path[-1]])
     cycle = path[path.index(parents[path[-1]]) :]
-    raise KanonError(
-        f"{argument}: {' → '.join([*cycle, cycle[0]])} is a cycle; every label must lead up to the root"
-    )
+    raise KanonError(f"{argument}: {' → '.join([*cycle, cycle[0]])} is a cycle; every label must lead up to the root")
 
 
 def _refuse_star_below_root(database: Database, argument: str) -> None:

@@ -8,8 +8,8 @@ import numpy as np
 from numba import njit
 
 from kanon_duck.encoding import LANES
-from kanon_duck.kernels.simd import load, maximum, minimum, weigh
 from kanon_duck.kernels.satisfies import satisfies
+from kanon_duck.kernels.simd import load, maximum, minimum, weigh
 
 INNER = {"nogil": True, "cache": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 """How kernels are compiled that only other kernels call."""

@@ -137,9 +137,7 @@ def _closest(
 
 
 @njit(cache=True, nogil=True)
-def join_members(
-    codes: NDArray[Any], labels: NDArray[np.int64], centroids: Centroids, columns: Columns
-) -> None:
+def join_members(codes: NDArray[Any], labels: NDArray[np.int64], centroids: Centroids, columns: Columns) -> None:
     """Take every labelled row into its cluster."""
     for row in range(codes.shape[0]):
         if labels[row] != NO_CLASS:

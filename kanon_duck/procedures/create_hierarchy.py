@@ -29,8 +29,7 @@ def run(call: Call) -> list[Row]:
     given = [kind for kind in SOURCES if call.arguments.get(kind) is not None]
     if len(given) != 1:
         raise KanonError(
-            f"hierarchy '{name}': {' and '.join(given) or 'no source'} given; "
-            f"write exactly one of {', '.join(SOURCES)}"
+            f"hierarchy '{name}': {' and '.join(given) or 'no source'} given; write exactly one of {', '.join(SOURCES)}"
         )
     kind = given[0]
     argument = call.arguments[kind]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import time
 
 import numpy as np
+from numpy.typing import NDArray
+from sqlglot import exp
 
 from kanon_duck.call import Call, Row
 from kanon_duck.catalog import (
@@ -19,6 +22,8 @@ from kanon_duck.catalog import (
 )
 from kanon_duck.check import diversity
 from kanon_duck.clustering import METHODS
+from kanon_duck.clustering.suppress import suppress
+from kanon_duck.encoding import Encoding
 from kanon_duck.errors import KanonError
 from kanon_duck.generalization import generalize
 from kanon_duck.kept import check_kept
@@ -46,9 +51,7 @@ def run(call: Call) -> list[Row]:
     microdata = encode(database, settings)
     call.checkpoint(None)
 
-    cluster = METHODS[settings.method]
-    generator = np.random.default_rng(settings.seed)
-    labels = cluster(microdata.encoding, settings.model, generator, call.checkpoint, **settings.method_options)
+    labels = _cluster(call, settings, microdata.encoding)
     classes = generalize(microdata, labels)
     per_attribute, loss = information_loss(classes.sizes, classes.shares)
     losses = dict(zip(settings.roles()["quasi_identifier"], map(float, per_attribute), strict=True))
@@ -92,6 +95,17 @@ def run(call: Call) -> list[Row]:
     return [release_row(database, settings.name, 1)]
 
 
+def _cluster(call: Call, settings: Settings, encoding: Encoding) -> NDArray[np.int64]:
+    """The class of each row by the declared method, -1 for the rows left out."""
+    options = dict(settings.method_options)
+    if settings.method == "auto":
+        options["effort"] = settings.effort
+    generator = np.random.default_rng(settings.seed)
+    labels = METHODS[settings.method](encoding, settings.model, generator, call.checkpoint, **options)
+    limit = math.floor(settings.max_suppression * encoding.rows)
+    return suppress(encoding, labels, settings.model.k, limit) if limit else labels
+
+
 def _refuse_too_few(rows: int, k: int) -> None:
     """A class of k rows needs k rows."""
     if rows < k:
@@ -125,8 +139,6 @@ def _diversity(database: Database, settings: Settings) -> tuple[int | None, floa
     """Least diversity and highest frequency over classes and sensitive attributes, None without any."""
     if not settings.sensitive:
         return None, None
-    from sqlglot import exp
-
     columns = released_columns(settings)
     cells = [name for name, source in columns if source.table == "classes"]
     released = exp.select("*").from_(released_table(settings.name))

@@ -19,8 +19,7 @@ def run(call: Call) -> list[Row]:
     views = store.users(call.database, found["hierarchy"])
     if views:
         raise KanonError(
-            f"hierarchy: '{found['hierarchy']}' is used by the masked view {', '.join(views)}; "
-            "drop the view first"
+            f"hierarchy: '{found['hierarchy']}' is used by the masked view {', '.join(views)}; drop the view first"
         )
     store.remove(call.database, found["hierarchy"])
     return [store.shown(found)]

@@ -6,6 +6,7 @@ import json
 from decimal import Decimal
 from typing import Any
 
+from kanon_duck.arguments import shown
 from kanon_duck.call import Call, Row
 from kanon_duck.catalog import MaskedView, classes_table, find_view, members_table
 from kanon_duck.errors import KanonError
@@ -30,10 +31,18 @@ def run(call: Call) -> list[Row]:
     rows, *cells = call.database.rows(
         f"SELECT rows, {', '.join(columns)} FROM {classes_table(view.number)} WHERE class = ?", [label]
     )[0]
-    shown = [f"{name} {'NULL' if cell is None else cell}" for name, cell in zip(view.quasi_identifiers, cells, strict=True)]
+    shown = [
+        f"{name} {'NULL' if cell is None else cell}" for name, cell in zip(view.quasi_identifiers, cells, strict=True)
+    ]
     return [
         row
-        | {"status": "released", "class": label, "class_rows": rows, "generalization": ", ".join(shown), "reason": None}
+        | {
+            "status": "released",
+            "class": label,
+            "class_rows": rows,
+            "generalization": ", ".join(shown),
+            "reason": None,
+        }
     ]
 
 
@@ -44,12 +53,12 @@ def _key_values(view: MaskedView, given: Any) -> list[str]:
     if not isinstance(given, dict):
         if len(view.key) > 1:
             example = ", ".join(f"'{name}': ..." for name in view.key)
-            raise KanonError(f"key is {given!r}, but the key has several columns: give {{{example}}}")
+            raise KanonError(f"key is {shown(given)}, but the key has several columns: give {{{example}}}")
         return [_text(given)]
     spelled = {name.lower(): value for name, value in given.items()}
     missing = [name for name in view.key if name.lower() not in spelled]
     if missing or len(spelled) > len(view.key):
-        raise KanonError(f"key is {given!r}: its columns are {', '.join(view.key)}")
+        raise KanonError(f"key is {shown(given)}: its columns are {', '.join(view.key)}")
     return [_text(spelled[name.lower()]) for name in view.key]
 
 

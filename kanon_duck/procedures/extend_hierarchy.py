@@ -39,8 +39,9 @@ def run(call: Call) -> list[Row]:
     views = store.users(call.database, name)
     if views and extended.height != found["height"]:
         raise KanonError(
-            f"{argument}: the height of '{name}' would change from {found['height']} to {extended.height}, but the "
-            f"masked view {', '.join(views)} uses it; add leaves at the depth there is, or drop the view first"
+            f"{argument}: the height of '{name}' would change from {found['height']} to {extended.height}, "
+            f"but the masked view {', '.join(views)} uses it; add leaves at the depth there is, "
+            "or drop the view first"
         )
     store.remove(call.database, name)
     return [store.write_tree(call.database, name, kind, extended)]
@@ -63,10 +64,9 @@ def _refuse_changed_paths(call: Call, name: str, argument: str) -> None:
     changed = call.database.row(
         "SELECT array_to_string(leaves.path, ' → ') FROM kanon_private.hierarchy_leaves AS leaves "
         "LEFT JOIN temp.kanon_tree AS tree ON tree.leaf = leaves.leaf "
-        "WHERE leaves.hierarchy = ? AND tree.path IS DISTINCT FROM leaves.path ORDER BY leaves.position LIMIT 1",
+        "WHERE leaves.hierarchy = ? AND tree.path IS DISTINCT FROM leaves.path "
+        "ORDER BY leaves.position LIMIT 1",
         [name],
     )
     if changed is not None:
-        raise KanonError(
-            f"{argument}: the path {changed[0]} of '{name}' would change; an extension only adds leaves"
-        )
+        raise KanonError(f"{argument}: the path {changed[0]} of '{name}' would change; an extension only adds leaves")

@@ -48,7 +48,9 @@ WORKCLASS = ["private", "self-employed", "company owner", "city", "state", "fede
 TOWNS = 400
 
 
-def _choose(generator: np.random.Generator, weights: NDArray[np.float64], which: NDArray[np.int64]) -> NDArray[np.int64]:
+def _choose(
+    generator: np.random.Generator, weights: NDArray[np.float64], which: NDArray[np.int64]
+) -> NDArray[np.int64]:
     """One draw per row: category c with a probability proportional to ``weights[which[row], c]``."""
     shares = np.cumsum(weights, axis=1)
     shares /= shares[:, -1:]
@@ -99,7 +101,16 @@ def table(rows: int, seed: int) -> pa.Table:
     sex = generator.integers(0, 2, rows)
     marital_status = _choose(
         generator,
-        np.array([[95, 4, 1, 0, 0], [45, 48, 3, 4, 0], [18, 64, 5, 12, 1], [9, 66, 5, 17, 3], [5, 63, 3, 14, 15], [4, 44, 2, 8, 42]])
+        np.array(
+            [
+                [95, 4, 1, 0, 0],
+                [45, 48, 3, 4, 0],
+                [18, 64, 5, 12, 1],
+                [9, 66, 5, 17, 3],
+                [5, 63, 3, 14, 15],
+                [4, 44, 2, 8, 42],
+            ]
+        )
         + 0.2,
         cohort,
     )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from kanon_duck.errors import KanonError
+
 
 @dataclass(frozen=True)
 class PrivacyModel:
@@ -16,3 +18,15 @@ class PrivacyModel:
     """
 
     k: int
+
+    def refuse_too_few(self, rows: int) -> None:
+        """Refuse a table that has no partition into classes of k rows.
+
+        Raises
+        ------
+        KanonError
+            When there are fewer than k rows, with the largest k that is possible.
+        """
+        if rows < self.k:
+            largest = f"the largest possible k is {rows}" if rows >= 2 else "at least 2 rows are needed"
+            raise KanonError(f"k is {self.k}, but there are only {rows} rows: {largest}")

@@ -95,7 +95,7 @@ CASES = [
     (create(k="2.5"), "2.5"),
     (create(k="13"), "largest possible k is 12"),
     (create(source="'few'", k="10"), "largest possible k is 4"),
-    (create(source="'empty'", k="2"), "0 rows"),
+    (create(source="'empty'", k="2"), "only 0 rows"),
     # other options
     (create(method="'K_Member'"), None),
     (create(method="'magic'"), "one of"),

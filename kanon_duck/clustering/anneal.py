@@ -24,13 +24,16 @@ from kanon_duck.clustering.members import class_members
 from kanon_duck.clustering.order import random_orders
 from kanon_duck.clustering.parallel import Checkpoint, run
 from kanon_duck.encoding import Encoding
-from kanon_duck.kernels.anneal import anneal_steps, fill_losses, find_neighbours
+from kanon_duck.kernels.anneal import anneal_steps, fill_losses, find_neighbours, split_large
 
-WINDOW = 1 << 13
+WINDOW = 1 << 12
 """Rows of a window, or 64 classes where k is large: codes and state fit the second-level cache."""
 
-ORDERS, REACH = 4, 6
-"""Random sort orders per window, and places looked at to either side."""
+MOST_ORDERS, REACH = 4, 6
+"""Most random sort orders per window, and places looked at to either side of a row."""
+
+STEPS_PER_ORDER = 5
+"""Steps per row that are worth a further sort order: it takes as long as about so many."""
 
 MOST_NEIGHBOURS = 24
 """Most neighbours kept of each row; there are 6 + k / 2, more than stand in its own class."""
@@ -45,8 +48,8 @@ they cannot mend. It grows with the two-thirds power of the steps."""
 TWO_ROUNDS = 50
 """From so many steps per row on there is a second round, whose windows meet in the middle of the first's."""
 
-SLICE = 1 << 18
-"""Steps between two looks at whether the work is still wanted."""
+SLICE = 1 << 21
+"""Steps times k between two looks at whether the work is still wanted: less than a tenth of a second."""
 
 
 def anneal(
@@ -81,30 +84,43 @@ def anneal(
     int64, shape (n,)
         Class of each row, 0 to some m - 1; again, close classes have close numbers.
     """
-    n = len(labels)
-    windows = max(1, round(n / max(WINDOW, 64 * k)))
+    windows = max(1, round(len(labels) / max(WINDOW, 64 * k)))
     rounds = 2 if windows > 1 and steps_per_row >= TWO_ROUNDS else 1
     for number in range(rounds):
-        order = np.argsort(labels, kind="stable")
-        class_starts = np.flatnonzero(np.diff(labels[order], prepend=-1))
         # in odd rounds the borders lie in the middle of the windows of even ones
-        middle = 0.5 if number % 2 else 0.0
-        inner = (np.arange(1, windows + middle) - middle) * n / windows
-        borders = np.unique(np.r_[0, class_starts[np.searchsorted(class_starts, inner)], n])
-        improved = np.empty_like(labels)
-        classes = np.zeros(len(borders) - 1, np.int64)
-
-        def improve(window: int, pause: Callable[[], None]) -> None:
-            rows = order[borders[window] : borders[window + 1]]
-            generator = np.random.default_rng([seed, number, window])
-            steps = int(steps_per_row / rounds * len(rows))
-            improved[rows] = _anneal_window(encoding, rows, labels[rows], k, generator, steps, pause)
-            classes[window] = improved[rows].max() + 1
-
-        run([partial(improve, window) for window in range(len(classes))], checkpoint)
-        improved[order] += np.repeat(np.cumsum(classes) - classes, np.diff(borders))
-        labels = improved
+        shift = 0.5 if number % 2 else 0.0
+        shares = np.r_[0.0, np.arange(1, windows + shift) - shift, windows] / windows
+        labels = _anneal_round(encoding, labels, k, [seed, number], steps_per_row / rounds, shares, checkpoint)
     return labels
+
+
+def _anneal_round(
+    encoding: Encoding,
+    labels: NDArray[np.int64],
+    k: int,
+    seed: list[int],
+    steps_per_row: float,
+    shares: NDArray[np.float64],
+    checkpoint: Checkpoint,
+) -> NDArray[np.int64]:
+    """Anneal all windows once; ``shares`` of the rows, from 0 to 1, say about where they begin and end."""
+    n = len(labels)
+    order = np.argsort(labels, kind="stable")
+    class_borders = np.flatnonzero(np.diff(labels[order], prepend=-1, append=n))
+    borders = np.unique(class_borders[np.searchsorted(class_borders, shares * n)])
+    improved = np.empty_like(labels)
+    classes = np.zeros(len(borders) - 1, np.int64)
+
+    def improve(window: int, pause: Callable[[], None]) -> None:
+        rows = order[borders[window] : borders[window + 1]]
+        generator = np.random.default_rng([*seed, window])
+        steps = int(steps_per_row * len(rows))
+        improved[rows] = _anneal_window(encoding, rows, labels[rows], k, generator, steps, pause)
+        classes[window] = improved[rows].max() + 1
+
+    run([partial(improve, window) for window in range(len(classes))], checkpoint)
+    improved[order] += np.repeat(np.cumsum(classes) - classes, np.diff(borders))
+    return improved
 
 
 def _anneal_window(
@@ -123,10 +139,11 @@ def _anneal_window(
     label = (labels - labels[0]).astype(np.int32)
 
     count = min(6 + k // 2, MOST_NEIGHBOURS)
-    neighbours = np.full((n, count), -1, np.int32)
+    neighbours = np.repeat(np.arange(n, dtype=np.int32)[:, None], count, axis=1)
     distances = np.full((n, count), np.inf, np.float32)
     find_neighbours(codes, np.arange(n), REACH, caps, weights, neighbours, distances)
-    for sequence in random_orders(encoding, codes, ORDERS, generator):
+    orders = min(round(steps / n / STEPS_PER_ORDER), MOST_ORDERS)
+    for sequence in random_orders(encoding, codes, orders, generator):
         pause()
         find_neighbours(codes, sequence, REACH, caps, weights, neighbours, distances)
 
@@ -140,17 +157,20 @@ def _anneal_window(
     before, start = losses.sum(), label.copy()
 
     hosts, scratch = np.empty(members.shape[1], np.int32), np.empty(members.shape[1])
+    if sizes.max() >= 2 * k:
+        split_large(codes, caps, weights, k, label, slot, members, sizes, losses, vacant, scratch)
     hot = min(HOT_AT_TEN_STEPS * (steps / n / 10) ** (2 / 3), HOTTEST)
     temperature = np.array([hot * before / n])
     cooling = (COLD / hot) ** (1 / max(steps, 1))
     random = generator.integers(1, 2**63, 1, dtype=np.uint64)
+    stretch = max(1, SLICE // k)
     while steps > 0 and before > 0:
         pause()
         anneal_steps(
             codes, caps, weights, neighbours, k, label, slot, members, sizes, losses, vacant,
-            temperature, cooling, min(steps, SLICE), random, hosts, scratch,
+            temperature, cooling, min(steps, stretch), random, hosts, scratch,
         )  # fmt: skip
-        steps -= SLICE
+        steps -= stretch
     if losses.sum() >= before:
         label = start
     # number the classes by their first rows, so that close ones have close numbers

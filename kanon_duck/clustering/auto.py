@@ -53,7 +53,6 @@ def auto(
     Parameters
     ----------
     encoding : Encoding
-        At least k rows.
     model : PrivacyModel
     generator : numpy.random.Generator
         Fixes the result together with the other arguments, whatever the number of threads.
@@ -68,7 +67,13 @@ def auto(
     -------
     int64, shape (n,)
         Class of each row, 0 to m - 1; -1 for a row left out.
+
+    Raises
+    ------
+    KanonError
+        When there are fewer than k rows.
     """
+    model.refuse_too_few(encoding.rows)
     steps = steps_per_row(effort, encoding.rows, model.k)
     seed = int(generator.integers(2**63))
     labels = cut(encoding, order(encoding, checkpoint), model.k, checkpoint)

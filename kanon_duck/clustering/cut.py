@@ -67,5 +67,6 @@ def cut(encoding: Encoding, order: NDArray[np.int64], k: int, checkpoint: Checkp
         )
 
     run([partial(cut_segment, number) for number in range(segments)], checkpoint)
-    labels[order] += np.repeat(np.cumsum(runs) - runs, np.diff(borders))
+    # within a segment the runs are numbered from its end
+    labels[order] = np.repeat(np.cumsum(runs) - 1, np.diff(borders)) - labels[order]
     return labels

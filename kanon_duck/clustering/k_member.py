@@ -67,8 +67,7 @@ def k_member(
     if next_seed not in NEXT_SEEDS:
         raise KanonError(f"method_options.next_seed is {next_seed!r}: choose 'last_added' or 'lin_wei'")
     n, k = encoding.rows, model.k
-    if n < k:
-        raise KanonError(f"k is {k}, but there are only {n} rows: choose a smaller k or add rows")
+    model.refuse_too_few(n)
 
     columns = np.ascontiguousarray(encoding.codes.T[: encoding.columns])
     caps = encoding.caps[: encoding.columns]

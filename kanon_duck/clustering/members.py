@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 
-def class_members(
-    labels: NDArray[np.integer], classes: int, room: int
-) -> tuple[NDArray[np.integer], NDArray[np.integer], NDArray[np.integer]]:
+def class_members(labels: NDArray[Any], classes: int, room: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     """Turn labels into lists of rows.
 
     Parameters
@@ -28,7 +28,7 @@ def class_members(
     positions : shape (n,)
         Where each row stands in its class.
     """
-    integer = np.int32 if len(labels) < 2**31 else np.int64
+    integer: Any = np.int32 if len(labels) < 2**31 else np.int64
     sizes = np.bincount(labels, minlength=classes).astype(integer)
     order = np.argsort(labels, kind="stable")
     positions = np.empty(len(labels), integer)

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanon_duck.encoding import Encoding
-from kanon_duck.errors import KanonError
 from kanon_duck.kernels.box import NO_CLASS
 from kanon_duck.kernels.oka import (
     BLOCK,
@@ -79,8 +78,7 @@ def oka(
     Lin and Wei, "An efficient clustering method for k-anonymization", PAIS 2008, section 3.
     """
     n, k = encoding.rows, model.k
-    if n < k:
-        raise KanonError(f"k is {k}, but there are only {n} rows: choose a smaller k or add rows")
+    model.refuse_too_few(n)
 
     clusters = n // k
     seeds = generator.permutation(n)[:clusters]

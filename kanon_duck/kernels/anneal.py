@@ -14,8 +14,9 @@ from kanon_duck.kernels.simd import load, maximum, minimum, weigh
 INNER = {"nogil": True, "cache": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 """How kernels are compiled that only other kernels call."""
 
-DISSOLVE_EVERY = 256
-"""One step in so many tries to dissolve a class: it costs as much as k others."""
+DISSOLVE_EVERY = 10
+"""One step in ``DISSOLVE_EVERY * k**2`` tries to dissolve a class, which looks at some k**2 times as many
+rows as another step."""
 
 
 @njit(**INNER)
@@ -70,7 +71,7 @@ def offer(neighbours, distances, row, other, distance):
 
 @njit(nogil=True, cache=True, no_cfunc_wrapper=True)
 def find_neighbours(codes, order, reach, caps, weights, neighbours, distances):
-    """Offer to each other all rows that stand at most ``reach`` places apart in an order.
+    """Offer to every row those that stand at most ``reach`` places away from it in an order.
 
     Parameters
     ----------
@@ -78,17 +79,16 @@ def find_neighbours(codes, order, reach, caps, weights, neighbours, distances):
     order : int64, shape (n,)
         A permutation of the rows.
     neighbours : int32, shape (n, count)
-        The nearest rows known so far, nearest first; -1 where there is none.
+        The nearest rows known so far, nearest first; the row itself where there is none.
     distances : float32, shape (n, count)
         Their distances; infinity where there is none.
     """
-    n = order.size
-    for first in range(n):
-        for second in range(first + 1, min(n, first + reach + 1)):
-            row, other = order[first], order[second]
-            distance = np.float32(pair_cost(codes, row, other, caps, weights))
-            offer(neighbours, distances, row, other, distance)
-            offer(neighbours, distances, other, row, distance)
+    for place in range(order.size):
+        row = order[place]
+        for near in range(max(0, place - reach), min(order.size, place + reach + 1)):
+            if near != place:
+                distance = np.float32(pair_cost(codes, row, order[near], caps, weights))
+                offer(neighbours, distances, row, order[near], distance)
 
 
 @njit(**INNER)
@@ -116,7 +116,7 @@ def lean_apart(codes, caps, weights, members, full, count, vacant, leaning):
     """Copy the rows of a class to the next free slot, in an order whose halves would make two good classes.
 
     Rows that lean to the first row come first, then those that lean to the row furthest from it. Returns
-    the loss of the two halves, which is no more than that of the class. ``leaning`` is scratch.
+    the losses of the two halves, together no more than that of the class. ``leaning`` is scratch.
     """
     fresh = vacant[vacant[0]]
     seed = members[full, 0]
@@ -138,9 +138,8 @@ def lean_apart(codes, caps, weights, members, full, count, vacant, leaning):
         leaning[earlier] = lean
         members[fresh, earlier] = row
     half = count // 2
-    return loss_of_class(codes, members, fresh, 0, half, caps, weights) + loss_of_class(
-        codes, members, fresh, half, count, caps, weights
-    )
+    first_loss = loss_of_class(codes, members, fresh, 0, half, caps, weights)
+    return first_loss, loss_of_class(codes, members, fresh, half, count, caps, weights)
 
 
 @njit(**INNER)
@@ -151,8 +150,8 @@ def halves_satisfy(members, fresh, count, k):
 
 
 @njit(**INNER)
-def split(codes, caps, weights, label, slot, members, sizes, losses, vacant, full):
-    """Turn the halves that `lean_apart` left in the next free slot into classes."""
+def split(label, slot, members, sizes, losses, vacant, full, first_loss, second_loss):
+    """Turn the halves that `lean_apart` left in the next free slot into classes of the given losses."""
     fresh = vacant[vacant[0]]
     vacant[0] -= 1
     count = sizes[full]
@@ -167,8 +166,23 @@ def split(codes, caps, weights, label, slot, members, sizes, losses, vacant, ful
         slot[row] = position - half
         label[row] = fresh
     sizes[full], sizes[fresh] = half, count - half
-    losses[full] = loss_of_class(codes, members, full, 0, half, caps, weights)
-    losses[fresh] = loss_of_class(codes, members, fresh, 0, count - half, caps, weights)
+    losses[full], losses[fresh] = first_loss, second_loss
+
+
+@njit(nogil=True, cache=True, no_cfunc_wrapper=True)
+def split_large(codes, caps, weights, k, label, slot, members, sizes, losses, vacant, scratch):
+    """Halve classes of 2k rows or more, and their halves, as long as the halves satisfy the predicate.
+
+    The arguments are those of `anneal_steps`.
+    """
+    for number in range(sizes.size):
+        while sizes[number] >= 2 * k:
+            first_loss, second_loss = lean_apart(
+                codes, caps, weights, members, number, sizes[number], vacant, scratch
+            )
+            if not halves_satisfy(members, vacant[vacant[0]], sizes[number], k):
+                break
+            split(label, slot, members, sizes, losses, vacant, number, first_loss, second_loss)
 
 
 @njit(**INNER)
@@ -188,8 +202,6 @@ def dissolve(
         best = -1
         best_rise = np.inf
         for nth in range(neighbours.shape[1]):
-            if neighbours[row, nth] < 0:
-                break
             host = label[neighbours[row, nth]]
             size = sizes[host] + 1
             if host == old or size >= 2 * k:
@@ -238,7 +250,7 @@ def anneal_steps(
     codes : uint16 or uint32, shape (n, width)
     caps, weights : as in ``Encoding``
     neighbours : int32, shape (n, count)
-        Rows near each row; -1 where there are fewer.
+        Rows near each row; the row itself where there are fewer.
     k : int
     label, slot : int32, shape (n,)
         Class of each row, and its position there.
@@ -253,22 +265,16 @@ def anneal_steps(
     random : uint64, shape (1,)
     hosts : int32; scratch : float64, shape (room for rows,)
     """
-    for number in range(sizes.size):
-        while sizes[number] >= 2 * k:
-            lean_apart(codes, caps, weights, members, number, sizes[number], vacant, scratch)
-            if not halves_satisfy(members, vacant[vacant[0]], sizes[number], k):
-                break
-            split(codes, caps, weights, label, slot, members, sizes, losses, vacant, number)
     heat = temperature[0]
     for _ in range(steps):
         heat *= cooling
         row = below(random, label.size)
         near = neighbours[row, below(random, neighbours.shape[1])]
-        if near < 0 or label[near] == label[row]:
+        if label[near] == label[row]:
             continue
         source, target = label[row], label[near]
 
-        if below(random, DISSOLVE_EVERY) == 0:
+        if below(random, DISSOLVE_EVERY * k * k) == 0:
             dissolve(
                 codes, caps, weights, neighbours, k, label, slot, members, sizes, losses, vacant,
                 heat, random, source, hosts, scratch,
@@ -300,8 +306,12 @@ def anneal_steps(
         members[target, other_position] = row
         source_loss = loss_of_class(codes, members, source, 0, source_size, caps, weights)
         splits = target_size >= 2 * k
+        first_loss = second_loss = 0.0
         if splits:
-            target_loss = lean_apart(codes, caps, weights, members, target, target_size, vacant, scratch)
+            first_loss, second_loss = lean_apart(
+                codes, caps, weights, members, target, target_size, vacant, scratch
+            )
+            target_loss = first_loss + second_loss
             stands = halves_satisfy(members, vacant[vacant[0]], target_size, k)
         else:
             target_loss = loss_of_class(codes, members, target, 0, target_size, caps, weights)
@@ -316,7 +326,7 @@ def anneal_steps(
             sizes[source], sizes[target] = source_size, target_size
             losses[source], losses[target] = source_loss, target_loss
             if splits:
-                split(codes, caps, weights, label, slot, members, sizes, losses, vacant, target)
+                split(label, slot, members, sizes, losses, vacant, target, first_loss, second_loss)
         else:
             members[source, position] = row
             members[target, other_position] = other

@@ -23,7 +23,7 @@ def cut_sequence(codes, order, start, stop, k, caps, weights, labels, least, las
     order : int64, shape (n,)
     caps, weights : as in ``Encoding``
     labels : int64, shape (n,)
-        Written at the rows ``order[start:stop]``: 0 for the first run, 1 for the second, ...
+        Written at the rows ``order[start:stop]``: 0 for the last run, 1 for the one before, ...
     least : float64, shape (stop - start + 1,)
         Zero, then infinities; written.
     last_run : int64, shape (stop - start + 1,)
@@ -54,14 +54,11 @@ def cut_sequence(codes, order, start, stop, k, caps, weights, labels, least, las
             if loss < least[end]:
                 least[end] = loss
                 last_run[end] = length
-    # the runs are found from the end: number them backwards, then turn the numbers round
     runs = 0
     end = n
     while end > 0:
-        for place in range(end - last_run[end], end):
-            labels[order[start + place]] = runs
+        for place in range(start + end - last_run[end], start + end):
+            labels[order[place]] = runs
         end -= last_run[end]
         runs += 1
-    for place in range(start, stop):
-        labels[order[place]] = runs - 1 - labels[order[place]]
     return runs

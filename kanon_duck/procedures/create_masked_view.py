@@ -24,7 +24,6 @@ from kanon_duck.check import diversity
 from kanon_duck.clustering import METHODS
 from kanon_duck.clustering.suppress import suppress
 from kanon_duck.encoding import Encoding
-from kanon_duck.errors import KanonError
 from kanon_duck.generalization import generalize
 from kanon_duck.kept import check_kept
 from kanon_duck.loss import average_class_size, information_loss
@@ -44,7 +43,7 @@ def run(call: Call) -> list[Row]:
     settings = read_settings(call)
     refuse_taken(database, settings, call.catalog)
     rows = take_snapshot(database, settings)
-    _refuse_too_few(rows, settings.model.k)
+    settings.model.refuse_too_few(rows)
     check_kept(database, settings)
     warnings = _warnings(database, settings)
     call.checkpoint(None)
@@ -104,13 +103,6 @@ def _cluster(call: Call, settings: Settings, encoding: Encoding) -> NDArray[np.i
     labels = METHODS[settings.method](encoding, settings.model, generator, call.checkpoint, **options)
     limit = math.floor(settings.max_suppression * encoding.rows)
     return suppress(encoding, labels, settings.model.k, limit) if limit else labels
-
-
-def _refuse_too_few(rows: int, k: int) -> None:
-    """A class of k rows needs k rows."""
-    if rows < k:
-        largest = f"the largest possible k is {rows}" if rows >= 2 else "at least 2 rows are needed"
-        raise KanonError(f"k is {k}, but the source has {rows} rows: {largest}")
 
 
 def _warnings(database: Database, settings: Settings) -> list[str]:

@@ -15,8 +15,8 @@ education           text      birth cohort and region; 16 degrees
 occupation          text      education; 14 kinds
 workclass           text      occupation; 8 kinds, one of them most rows
 native_country      text      region; 41 countries, one of them 85% of the rows or more
-hours_per_week      int64     occupation; 40 in half of the rows
-income              int64     education, age and hours; log-normal, in whole hundreds
+hours_per_week      int64     occupation; mostly 40, else a multiple of 5
+income              int64     education, age and hours; log-normal, in thousands
 diagnosis           text      age; 30 diagnoses, the sensitive attribute
 ==================  ========  =====================================================================
 
@@ -89,9 +89,9 @@ def table(rows: int, seed: int) -> pa.Table:
     generator = np.random.default_rng(seed)
 
     towns = generator.choice(1000, TOWNS, replace=False)
-    sizes = np.arange(1, TOWNS + 1) ** -1.1
+    sizes = np.arange(1, TOWNS + 1) ** -1.8
     town = towns[generator.choice(TOWNS, rows, p=sizes / sizes.sum())]
-    postcode = town * 100 + (100 * generator.beta(1.0, 3.0, rows)).astype(np.int64)
+    postcode = town * 100 + (100 * generator.beta(0.5, 5.0, rows)).astype(np.int64)
     region = postcode // 10_000
 
     centres = np.array([24.0, 43.0, 69.0])
@@ -114,16 +114,16 @@ def table(rows: int, seed: int) -> pa.Table:
         + 0.2,
         cohort,
     )
-    education = _choose(generator, _skewed(generator, 60, 16, 1.3), cohort * 10 + region)
-    occupation = _choose(generator, _skewed(generator, 16, 14, 1.6), education)
-    workclass = _choose(generator, _skewed(generator, 14, 8, 1.5) + np.eye(8)[0] * 6, occupation)
+    education = _choose(generator, _skewed(generator, 60, 16, 2.0), cohort * 10 + region)
+    occupation = _choose(generator, _skewed(generator, 16, 14, 2.2), education)
+    workclass = _choose(generator, _skewed(generator, 14, 8, 2.0) + np.eye(8)[0] * 6, occupation)
     native_country = _choose(generator, _skewed(generator, 10, 41, 1.2) * 0.08 + np.eye(41)[0] * 5, region)
-    usual = generator.random(rows) < 0.5
-    hours = np.where(usual, 40, np.rint(generator.normal(25.0 + 2.5 * occupation, 8.0)))
+    usual = generator.random(rows) < 0.6
+    hours = np.where(usual, 40, 5 * np.rint(generator.normal(5.0 + 0.5 * occupation, 1.5)))
     hours = np.clip(hours, 1, 99).astype(np.int64)
     experience = np.minimum(age - 17, 35)
-    income = 12_000 * np.exp(0.06 * education + 0.02 * experience + generator.normal(0.0, 0.5, rows)) * hours / 40
-    income = np.minimum(np.rint(income / 100), 5_000).astype(np.int64) * 100
+    income = 12_000 * np.exp(0.06 * education + 0.02 * experience + generator.normal(0.0, 0.3, rows)) * hours / 40
+    income = np.minimum(np.rint(income / 1000), 300).astype(np.int64) * 1000
     diagnosis = _choose(generator, _skewed(generator, 6, 30, 1.0), cohort)
 
     return pa.table(

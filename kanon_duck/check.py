@@ -63,26 +63,3 @@ def class_sizes(database: Database, release: exp.Query, cells: list[str], model:
     ).from_(classes.subquery("classes"))
     rows, count, smallest, violating, discernibility = database.rows(summary)[0]
     return ClassSizes(int(rows), int(count), smallest, int(violating), int(discernibility))
-
-
-def diversity(
-    database: Database, release: exp.Query, cells: list[str], attribute: str
-) -> tuple[int | None, float | None]:
-    """Least number of distinct sensitive values, and highest frequency of one, over the classes of a release.
-
-    NULL counts as one value.
-    """
-    columns = [exp.column(cell, "release", quoted=True) for cell in cells]
-    numbered = [column.as_(f"cell_{number}") for number, column in enumerate(columns)]
-    frequencies = (
-        exp.select(*numbered, exp.Count(this=exp.Star()).as_("frequency"))
-        .from_(release.subquery("release"))
-        .group_by(*columns, exp.column(attribute, "release", quoted=True))
-    )
-    classes = (
-        exp.select("count(*) AS distinct_values", "max(frequency) / sum(frequency) AS share")
-        .from_(frequencies.subquery("frequencies"))
-        .group_by(*(f"cell_{number}" for number in range(len(cells))))
-    )
-    row = database.row(exp.select("min(distinct_values)", "max(share)").from_(classes.subquery("classes")))
-    return row if row is not None else (None, None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -59,21 +59,26 @@ def generalize(microdata: Microdata, labels: NDArray[np.int64]) -> Classes:
     -------
     Classes
     """
-    low, high, sizes = class_boxes(microdata.encoding.codes, labels)
-    shares = categorical_shares(low, high, microdata.encoding)
+    encoding = microdata.encoding
+    low, high, sizes = class_boxes(encoding.codes, labels)
+    shares = categorical_shares(low, high, encoding)
     order = np.argsort(labels, kind="stable")[np.count_nonzero(labels < 0) :]
     starts = np.concatenate(([0], np.cumsum(sizes)[:-1]))
+    null = np.iinfo(encoding.codes.dtype).max
     columns: dict[str, Any] = {"class": np.arange(len(sizes)), "rows": sizes}
     keys: list[NDArray[np.int64]] = []
     for number, attribute in enumerate(microdata.attributes):
-        missing = np.add.reduceat(attribute.missing[order].astype(np.int64), starts)
+        first_column = int(np.searchsorted(encoding.attributes, number))
+        # NULL has the largest code, so a box tells whether a class holds any, and whether it holds nothing else
+        state = _State(high[:, first_column] == null, low[:, first_column] == null)
         if isinstance(attribute, NumericAttribute):
-            kind, first, last = _intervals(attribute, order, starts, missing, sizes)
+            kind, first, last = _intervals(attribute, order, starts, state)
             shares[:, number] = np.where(kind == INTERVAL, attribute.share(first, last), kind == AT_ROOT)
             columns |= {f"kind_{number}": kind, f"low_{number}": first, f"high_{number}": last}
             keys += [kind, first, last]
         else:
-            node, label = _ancestors(attribute, order, starts, missing, sizes)
+            height = np.rint(shares[:, number] * attribute.hierarchy.height).astype(np.int64)
+            node, label = _ancestors(attribute, low[:, first_column].astype(np.int64), height, state)
             columns[f"label_{number}"] = label
             keys.append(node)
     reader_class = _ranks(keys)
@@ -81,53 +86,44 @@ def generalize(microdata: Microdata, labels: NDArray[np.int64]) -> Classes:
     return Classes(sizes, shares, reader_class, pa.table(columns))
 
 
+class _State(NamedTuple):
+    """Whether each class has NULLs of an attribute, and whether it has nothing else."""
+
+    some_null: NDArray[np.bool_]
+    all_null: NDArray[np.bool_]
+
+
 def _intervals(
-    attribute: NumericAttribute,
-    order: NDArray[np.int64],
-    starts: NDArray[np.int64],
-    missing: NDArray[np.int64],
-    sizes: NDArray[np.int64],
+    attribute: NumericAttribute, order: NDArray[np.int64], starts: NDArray[np.int64], state: _State
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Kind, low and high code of each class's cell; the codes are 0 where it is no interval."""
     first = np.minimum.reduceat(attribute.low[order], starts)
     last = np.maximum.reduceat(attribute.high[order], starts)
     ends = attribute.domain
     covers_domain = (first <= ends[0]) & (last >= ends[1]) & (ends[0] < ends[1])
-    kind = np.where((missing > 0) | covers_domain, AT_ROOT, INTERVAL)
-    kind[missing == sizes] = NULL
+    kind = np.where(state.some_null | covers_domain, AT_ROOT, INTERVAL)
+    kind[state.all_null] = NULL
     plain = kind == INTERVAL
     return kind, np.where(plain, first, 0), np.where(plain, last, 0)
 
 
 def _ancestors(
-    attribute: CategoricalAttribute,
-    order: NDArray[np.int64],
-    starts: NDArray[np.int64],
-    missing: NDArray[np.int64],
-    sizes: NDArray[np.int64],
+    attribute: CategoricalAttribute, leaf: NDArray[np.int64], height: NDArray[np.int64], state: _State
 ) -> tuple[NDArray[np.int64], pa.Array]:
-    """A number of each class's common ancestor (-1: NULL), and its label.
+    """A number of each class's lowest common ancestor (-1: NULL), and its label.
 
-    Leaves are in depth-first order, so the lowest common ancestor of a class is that of its first and last.
+    The ancestor is told by its height and any leaf below it: ``leaf`` is each class's first.
     """
     hierarchy = attribute.hierarchy
-    if not len(hierarchy.values):  # nothing but NULLs
-        return np.full(len(sizes), -1), pa.nulls(len(sizes), pa.string())
-    leaf = attribute.leaf[order]
-    last = np.maximum.reduceat(leaf, starts)
-    first = np.minimum.reduceat(np.where(leaf < 0, len(hierarchy.values), leaf), starts)
-    first = np.minimum(first, len(hierarchy.values) - 1)
-    first[last < 0] = 0
-    height = np.count_nonzero(hierarchy.level_codes[first] != hierarchy.level_codes[last], axis=1)
     labels = [label for level in hierarchy.level_labels for label in level] + [hierarchy.root, ROOT]
     offsets = np.cumsum([0] + [len(level) for level in hierarchy.level_labels])
-    root = offsets[-1]
-    codes = np.append(hierarchy.level_codes, np.zeros((len(hierarchy.level_codes), 1), np.int64), axis=1)
-    node = offsets[height] + codes[first, height]
-    node[missing > 0] = root if hierarchy.root == ROOT else root + 1
-    node[missing == sizes] = -1
-    taken = pa.array(labels, pa.string()).take(pa.array(np.maximum(node, 0), mask=node < 0))
-    return node, taken
+    root = int(offsets[-1])
+    node = np.full(len(leaf), root if hierarchy.root == ROOT else root + 1)
+    below_root = ~state.some_null & (height < hierarchy.height)
+    node[below_root] = offsets[height[below_root]] + hierarchy.level_codes[leaf[below_root], height[below_root]]
+    node[~state.some_null & (height == hierarchy.height)] = root
+    node[state.all_null] = -1
+    return node, pa.array(labels, pa.string()).take(pa.array(np.maximum(node, 0), mask=node < 0))
 
 
 def _ranks(keys: list[NDArray[np.int64]]) -> NDArray[np.int64]:

@@ -151,8 +151,8 @@ def take_snapshot(database: Database, settings: Settings) -> int:
 def _check_key(database: Database, settings: Settings) -> None:
     """A key tells the rows of the source apart: it is never NULL and never the same twice."""
     columns = [f"key_{number}" for number in range(len(settings.key))]
-    for column, name in zip(columns, settings.key, strict=True):
-        nulls = database.value(f"SELECT count(*) FROM {SNAPSHOT} WHERE {column} IS NULL")
+    counts = ", ".join(f"count(*) - count({column})" for column in columns)
+    for name, nulls in zip(settings.key, database.rows(f"SELECT {counts} FROM {SNAPSHOT}")[0], strict=True):
         if nulls:
             raise KanonError(f"key {name} is NULL in {nulls} rows of the source: name columns that are never NULL")
     names = ", ".join(columns)
@@ -388,43 +388,38 @@ def _refuse_missing(
 
 def _encoding(attributes: list[Attribute], weights: list[float]) -> Encoding:
     """The search's view of the attributes."""
-    most_codes = max(
-        (int(a.hierarchy.level_codes.max(initial=0)) for a in attributes if isinstance(a, CategoricalAttribute)),
-        default=0,
-    )
+    trees = [each.hierarchy for each in attributes if isinstance(each, CategoricalAttribute)]
+    most_codes = max((int(tree.level_codes.max(initial=0)) for tree in trees), default=0)
     dtype = np.uint16 if most_codes < np.iinfo(np.uint16).max else np.uint32
     null = np.iinfo(dtype).max
-    columns: list[NDArray[Any]] = []
-    caps: list[int] = []
-    unit_weights: list[float] = []
-    owners: list[int] = []
-    for number, (attribute, weight) in enumerate(zip(attributes, weights, strict=True)):
+    # an attribute has a column also where its hierarchy has height 0, to tell NULL from values
+    sizes = [1 if isinstance(each, NumericAttribute) else max(each.hierarchy.height, 1) for each in attributes]
+    columns = sum(sizes)
+    width = -(-columns // LANES) * LANES
+    codes = np.zeros((len(attributes[0].missing), width), dtype=dtype)
+    caps = np.zeros(width, dtype=dtype)
+    unit_weights = np.zeros(width, dtype=np.float32)
+    first = 0
+    for attribute, weight, size in zip(attributes, weights, sizes, strict=True):
+        block = slice(first, first + size)
         if isinstance(attribute, NumericAttribute):
-            position, cap = _positions(attribute, min(int(null) // 2, LARGEST_CAP))
-            columns.append(np.where(attribute.missing, null, position))
-            caps.append(cap)
-            unit_weights.append(weight / cap)
-            owners.append(number)
+            position, caps[block] = _positions(attribute, min(int(null) // 2, LARGEST_CAP))
+            codes[:, first] = np.where(attribute.missing, null, position)
+            unit_weights[block] = weight / caps[first]
         else:
-            height = attribute.hierarchy.height
-            for level in range(height):
-                codes = np.append(attribute.hierarchy.level_codes[:, level], null)
-                columns.append(codes[attribute.leaf])  # leaf -1, a NULL, takes the last
-                caps.append(1)
-                unit_weights.append(weight / height)
-                owners.append(number)
-    rows = len(attributes[0].missing)
-    width = -(-len(columns) // LANES) * LANES
-    codes = np.zeros((rows, width), dtype=dtype)
-    for number, column in enumerate(columns):
-        codes[:, number] = column
-    padding = width - len(columns)
+            levels = np.zeros((len(attribute.hierarchy.values) + 1, size), dtype=dtype)
+            levels[:-1, : attribute.hierarchy.height] = attribute.hierarchy.level_codes
+            levels[-1] = null
+            codes[:, block] = levels[attribute.leaf]  # leaf -1, a NULL, takes the last
+            caps[block] = 1
+            unit_weights[block] = weight / size
+        first += size
     return Encoding(
         codes=codes,
-        caps=np.array(caps + [0] * padding, dtype=dtype),
-        weights=np.array(unit_weights + [0.0] * padding, dtype=np.float32),
-        columns=len(columns),
-        attributes=np.array(owners, dtype=np.int64),
+        caps=caps,
+        weights=unit_weights,
+        columns=columns,
+        attributes=np.repeat(np.arange(len(attributes)), sizes),
         numeric=np.array([isinstance(attribute, NumericAttribute) for attribute in attributes]),
     )
 

@@ -129,6 +129,32 @@ def publish(database: Database, number: int, settings: Settings) -> ClassSizes:
     return sizes
 
 
+def diversity(database: Database, number: int, settings: Settings) -> tuple[int | None, float | None]:
+    """Least number of distinct values, and highest frequency of one, over readers' classes and sensitive attributes.
+
+    NULL counts as one value. Without a sensitive attribute both are None.
+    """
+    found = [
+        database.rows(
+            f"""
+            WITH frequencies AS (
+                SELECT reader_class, count(*) AS frequency
+                FROM {members_table(number)} JOIN {classes_table(number)} USING (class)
+                GROUP BY reader_class, sensitive_{position}
+            ), of_class AS (
+                SELECT count(*) AS distinct_values, max(frequency) / sum(frequency) AS share
+                FROM frequencies GROUP BY reader_class
+            )
+            SELECT min(distinct_values), max(share) FROM of_class
+            """
+        )[0]
+        for position in range(len(settings.sensitive))
+    ]
+    if not found:
+        return None, None
+    return min(least for least, _ in found), max(most for _, most in found)
+
+
 def in_force(microdata: Microdata, settings: Settings, database: Database) -> dict[str, dict[str, Any]]:
     """Type or hierarchy, step and domain of each quasi-identifier, as the release was made with them."""
     described: dict[str, dict[str, Any]] = {}

@@ -55,7 +55,8 @@ class Work:
     interrupted: bool = False
     rows: list[Row] | None = None
     error: BaseException | None = None
-    ended: bool = False
+    ended: threading.Event = field(default_factory=threading.Event)
+    thread: threading.Thread | None = None
 
     def asked(self) -> None:
         """Note that the statement still waits."""
@@ -125,9 +126,9 @@ class Instance:
         work = Work(Database(self.cursor()))
         token = uuid.uuid4().hex
         self.works[token] = work
-        threading.Thread(
-            target=self._run, args=(work, verb, json.loads(request, parse_float=Decimal)), daemon=True
-        ).start()
+        # no daemon: Python must not end while DuckDB works in this thread, and unasked work ends by itself
+        work.thread = threading.Thread(target=self._run, args=(work, verb, json.loads(request, parse_float=Decimal)))
+        work.thread.start()
         return token
 
     def advance(self, token: str) -> str | None:
@@ -144,18 +145,22 @@ class Instance:
         """Commit the work, or roll it back, and say how it ended: a JSON object with rows or error."""
         work = self.works.pop(token)
         work.asked()
+        error = work.error
         try:
             if work.stopped():
-                work.error = Cancelled()
-            if work.error is None:
+                error = Cancelled()
+                work.database.interrupt()
+            if error is None:
                 work.database.execute("COMMIT")
-        except KanonError as error:
-            work.error = error
+        except KanonError as refused:
+            error = refused
         finally:
-            work.ended = True
-        if work.error is None:
+            work.ended.set()
+        if work.thread is not None:
+            work.thread.join()
+        if error is None:
             return json.dumps({"rows": work.rows}, default=str)
-        return json.dumps({"error": _sentence(work.error)})
+        return json.dumps({"error": _sentence(error)})
 
     def _run(self, work: Work, verb: str, request: dict[str, Any]) -> None:
         """The thread of one call: wait for our turn, work, then hold the transaction open until it is ended.
@@ -180,9 +185,8 @@ class Instance:
             except Exception as error:  # whatever it is, the caller's statement must hear of it
                 work.error = error
             work.done.set()
-            while not work.ended:
+            while not work.ended.wait(BEAT_SECONDS):
                 work.checkpoint()
-                time.sleep(BEAT_SECONDS / 10)
         except Cancelled as error:
             work.error = error
             work.done.set()

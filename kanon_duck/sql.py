@@ -101,6 +101,10 @@ class Database:
         """Forget a registered Arrow table."""
         self._cursor.unregister(name)
 
+    def interrupt(self) -> None:
+        """Stop the statement that runs, if any; called from another thread."""
+        self._cursor.interrupt()
+
     def close(self) -> None:
         """Close the cursor; an open transaction is rolled back."""
         self._cursor.close()

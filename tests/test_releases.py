@@ -343,7 +343,7 @@ def test_a_release_that_fails_its_model_is_never_visible(
 
     from kanon_duck import clustering
 
-    monkeypatch.setitem(clustering.METHODS, "k_member", lambda encoding, *_: np.arange(encoding.rows))
+    monkeypatch.setitem(clustering.METHODS, "auto", lambda encoding, *_, **__: np.arange(encoding.rows))
     connection.execute("CREATE TABLE t AS SELECT i AS id, i AS age FROM range(20) AS r(i)")
     with pytest.raises(duckdb.Error, match="class of 1 rows where k is 2: nothing was released"):
         mask(connection, "['age']")

@@ -26,10 +26,10 @@ from kanon_duck.clustering.parallel import Checkpoint, run
 from kanon_duck.encoding import Encoding
 from kanon_duck.kernels.anneal import anneal_steps, fill_losses, find_neighbours, split_large
 
-WINDOW = 1 << 12
-"""Rows of a window, or 64 classes where k is large: codes and state fit the second-level cache."""
+WINDOW, WINDOW_CLASSES = 1 << 12, 320
+"""Rows of a window, or classes where k is large: codes and state fit the second-level cache."""
 
-MOST_ORDERS, REACH = 4, 6
+MOST_ORDERS, REACH = 4, 4
 """Most random sort orders per window, and places looked at to either side of a row."""
 
 STEPS_PER_ORDER = 5
@@ -84,7 +84,7 @@ def anneal(
     int64, shape (n,)
         Class of each row, 0 to some m - 1; again, close classes have close numbers.
     """
-    windows = max(1, round(len(labels) / max(WINDOW, 64 * k)))
+    windows = max(1, round(len(labels) / max(WINDOW, WINDOW_CLASSES * k)))
     rounds = 2 if windows > 1 and steps_per_row >= TWO_ROUNDS else 1
     for number in range(rounds):
         # in odd rounds the borders lie in the middle of the windows of even ones

@@ -174,14 +174,8 @@ def order(encoding: Encoding, checkpoint: Checkpoint) -> NDArray[np.int64]:
 
     run([partial(fill, number) for number in range(len(stretches))], checkpoint)
     words = np.concatenate(keys, axis=1)
-    rows = np.argsort(words[0], kind="stable")
-    if len(words) > 1:
-        # the first word tells most rows apart: only those it does not are sorted by the others
-        checkpoint(None)
-        tied = words[0, rows[1:]] == words[0, rows[:-1]]
-        places = np.flatnonzero(np.r_[tied, False] | np.r_[False, tied])
-        rows[places] = rows[places][np.lexsort(words[::-1, rows[places]])]
-    return rows
+    checkpoint(None)
+    return np.lexsort(words[::-1])
 
 
 def random_orders(

@@ -177,9 +177,7 @@ def split_large(codes, caps, weights, k, label, slot, members, sizes, losses, va
     """
     for number in range(sizes.size):
         while sizes[number] >= 2 * k:
-            first_loss, second_loss = lean_apart(
-                codes, caps, weights, members, number, sizes[number], vacant, scratch
-            )
+            first_loss, second_loss = lean_apart(codes, caps, weights, members, number, sizes[number], vacant, scratch)
             if not halves_satisfy(members, vacant[vacant[0]], sizes[number], k):
                 break
             split(label, slot, members, sizes, losses, vacant, number, first_loss, second_loss)
@@ -308,9 +306,7 @@ def anneal_steps(
         splits = target_size >= 2 * k
         first_loss = second_loss = 0.0
         if splits:
-            first_loss, second_loss = lean_apart(
-                codes, caps, weights, members, target, target_size, vacant, scratch
-            )
+            first_loss, second_loss = lean_apart(codes, caps, weights, members, target, target_size, vacant, scratch)
             target_loss = first_loss + second_loss
             stands = halves_satisfy(members, vacant[vacant[0]], target_size, k)
         else:

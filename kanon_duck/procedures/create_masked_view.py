@@ -7,7 +7,6 @@ import time
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlglot import exp
 
 from kanon_duck.call import Call, Row
 from kanon_duck.catalog import (
@@ -17,10 +16,8 @@ from kanon_duck.catalog import (
     record_view,
     refuse_taken,
     release_row,
-    released_table,
     views_over,
 )
-from kanon_duck.check import diversity
 from kanon_duck.clustering import METHODS
 from kanon_duck.clustering.suppress import suppress
 from kanon_duck.encoding import Encoding
@@ -28,7 +25,7 @@ from kanon_duck.generalization import generalize
 from kanon_duck.kept import check_kept
 from kanon_duck.loss import average_class_size, information_loss
 from kanon_duck.microdata import encode, take_snapshot
-from kanon_duck.release import in_force, publish, released_columns, store
+from kanon_duck.release import diversity, in_force, publish, released_columns, store
 from kanon_duck.settings import Settings, read_settings
 from kanon_duck.sql import Database
 
@@ -60,7 +57,7 @@ def run(call: Call) -> list[Row]:
     store(database, number, microdata, labels, classes)
     call.checkpoint(None)
     sizes = publish(database, number, settings)
-    l_achieved, max_frequency = _diversity(database, settings)
+    l_achieved, max_frequency = diversity(database, number, settings)
     released = {name for name, _ in released_columns(settings)}
     record_view(database, number, settings, in_force(microdata, settings, database))
     release = {
@@ -125,14 +122,3 @@ def _costly(losses: dict[str, float], rows: int) -> list[str]:
     worst = sorted(losses, key=lambda name: -losses[name])[:5]
     shown = ", ".join(f"{name} ({losses[name] / rows:.2f} per row)" for name in worst)
     return [f"{len(losses)} quasi-identifiers leave little to tell; those that cost most: {shown}"]
-
-
-def _diversity(database: Database, settings: Settings) -> tuple[int | None, float | None]:
-    """Least diversity and highest frequency over classes and sensitive attributes, None without any."""
-    if not settings.sensitive:
-        return None, None
-    columns = released_columns(settings)
-    cells = [name for name, source in columns if source.table == "classes"]
-    released = exp.select("*").from_(released_table(settings.name))
-    found = [diversity(database, released, cells, attribute) for attribute in settings.sensitive]
-    return min(least for least, _ in found if least is not None), max(most for _, most in found if most is not None)

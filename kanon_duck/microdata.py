@@ -390,7 +390,7 @@ def _encoding(attributes: list[Attribute], weights: list[float]) -> Encoding:
     """The search's view of the attributes."""
     trees = [each.hierarchy for each in attributes if isinstance(each, CategoricalAttribute)]
     most_codes = max((int(tree.level_codes.max(initial=0)) for tree in trees), default=0)
-    dtype = np.uint16 if most_codes < np.iinfo(np.uint16).max else np.uint32
+    dtype: type[np.unsignedinteger] = np.uint16 if most_codes < np.iinfo(np.uint16).max else np.uint32
     null = np.iinfo(dtype).max
     # an attribute has a column also where its hierarchy has height 0, to tell NULL from values
     sizes = [1 if isinstance(each, NumericAttribute) else max(each.hierarchy.height, 1) for each in attributes]

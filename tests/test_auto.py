@@ -110,7 +110,7 @@ def test_more_effort_loses_less(k):
 
 def test_efforts_are_steps_that_fall_with_the_size_of_the_table():
     assert steps_per_row("medium", 30_000, 5) == pytest.approx(100)
-    assert steps_per_row("medium", 1_000_000, 5) == pytest.approx(10, rel=0.05)
+    assert steps_per_row("medium", 1_000_000, 5) == pytest.approx(12, rel=0.05)
     assert steps_per_row("medium", 10_000_000, 5) == 0
     assert steps_per_row("light", 30_000, 5) == pytest.approx(10)
     assert steps_per_row("heavy", 30_000, 5) == pytest.approx(1000)
@@ -234,7 +234,7 @@ def test_a_row_of_an_unsplittable_class_is_not_left_out_alone():
     assert suppress(encoding, labels, 3, 3).tolist() == [-1, -1, -1, 0, 0, 0]
 
 
-@pytest.mark.parametrize(("k", "most"), [(3, 0.24), (5, 0.38), (10, 0.605), (25, 0.985)])
+@pytest.mark.parametrize(("k", "most"), [(3, 0.235), (5, 0.378), (10, 0.6), (25, 0.98)])
 def test_adult_loses_little(shared_data, k, most, record_property):
     encoding = adult(shared_data)
     labels = run(encoding, k)

@@ -156,5 +156,6 @@ def test_checks_of_a_view_name_what_is_wrong(people: duckdb.DuckDBPyConnection) 
         ("FROM kanon.check('maskde')", "did you mean masked"),
         (create(), "masked view already"),
     ]:
-        with pytest.raises(duckdb.Error, match=words):
+        with pytest.raises(duckdb.Error, match=words) as raised:
             people.execute(statement).fetchall()
+        assert len(str(raised.value).splitlines()) == 1

@@ -29,7 +29,7 @@ from kanon_duck.kernels.anneal import anneal_steps, fill_losses, find_neighbours
 WINDOW, WINDOW_CLASSES = 1 << 12, 320
 """Rows of a window, or classes where k is large: codes and state fit the second-level cache."""
 
-MOST_ORDERS, REACH = 4, 4
+MOST_ORDERS, REACH = 6, 4
 """Most random sort orders per window, and places looked at to either side of a row."""
 
 STEPS_PER_ORDER = 5

@@ -14,9 +14,8 @@ from kanon_duck.kernels.simd import load, maximum, minimum, weigh
 INNER = {"nogil": True, "cache": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 """How kernels are compiled that only other kernels call."""
 
-DISSOLVE_EVERY = 10
-"""One step in ``DISSOLVE_EVERY * k**2`` tries to dissolve a class, which looks at some k**2 times as many
-rows as another step."""
+DISSOLVE_EVERY = 50
+"""One step in ``DISSOLVE_EVERY * k`` tries to dissolve a class, which takes longer than others."""
 
 
 @njit(**INNER)
@@ -272,7 +271,7 @@ def anneal_steps(
             continue
         source, target = label[row], label[near]
 
-        if below(random, DISSOLVE_EVERY * k * k) == 0:
+        if below(random, DISSOLVE_EVERY * k) == 0:
             dissolve(
                 codes, caps, weights, neighbours, k, label, slot, members, sizes, losses, vacant,
                 heat, random, source, hosts, scratch,

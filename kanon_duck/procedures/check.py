@@ -8,6 +8,7 @@ from kanon_duck import arguments as read
 from kanon_duck.call import Call, Row
 from kanon_duck.catalog import MaskedView, find_view
 from kanon_duck.check import class_sizes
+from kanon_duck.errors import KanonError
 from kanon_duck.models import PrivacyModel
 
 
@@ -15,6 +16,10 @@ def run(call: Call) -> list[Row]:
     """Check a release, over all its quasi-identifiers or a subset that an intruder may know."""
     view = find_view(call)
     release = read.integer(call.arguments, "release", view.release, 1)
+    if release > view.release:
+        raise KanonError(
+            f"release is {release}, but masked view {view.name} has no release {release}: its last is {view.release}"
+        )
     asked = read.names(call.arguments, "quasi_identifiers") or list(view.quasi_identifiers)
     asked = [read.one_of("quasi_identifiers", name, view.quasi_identifiers, "quasi-identifier") for name in asked]
     cells = [cell for name in asked for cell in view.cells(name)]

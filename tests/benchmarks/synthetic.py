@@ -89,7 +89,7 @@ def table(rows: int, seed: int) -> pa.Table:
     generator = np.random.default_rng(seed)
 
     towns = generator.choice(1000, TOWNS, replace=False)
-    sizes = np.arange(1, TOWNS + 1) ** -1.8
+    sizes = np.arange(1, TOWNS + 1) ** -2.0
     town = towns[generator.choice(TOWNS, rows, p=sizes / sizes.sum())]
     postcode = town * 100 + (100 * generator.beta(0.5, 5.0, rows)).astype(np.int64)
     region = postcode // 10_000

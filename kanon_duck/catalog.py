@@ -119,9 +119,9 @@ def find_view(call: Call) -> MaskedView:
 def views_over(database: Database, source: str) -> list[tuple[str, bool]]:
     """Names of the masked views over a source, and whether each was dropped."""
     return database.rows(
-        "SELECT view.name, view.dropped_at IS NOT NULL FROM kanon_private.masked_views AS view "
+        "SELECT DISTINCT view.name, view.dropped_at IS NOT NULL AS dropped FROM kanon_private.masked_views AS view "
         "JOIN kanon_private.settings AS settings USING (view_number, settings_version) "
-        "WHERE lower(settings.source) = lower(?) ORDER BY view.view_number",
+        "WHERE lower(settings.source) = lower(?) ORDER BY dropped, view.name",
         [source],
     )
 
@@ -208,12 +208,7 @@ def refuse_taken(database: Database, settings: Settings, catalog: str) -> None:
     KanonError
         When the name is taken.
     """
-    schema, view = settings.view
-    taken = database.value(
-        "SELECT table_type FROM information_schema.tables WHERE table_catalog = ? "
-        "AND lower(table_schema) = lower(?) AND lower(table_name) = lower(?)",
-        [catalog, schema, view],
-    )
+    taken = table_type(database, catalog, *settings.view)
     masked = database.value("SELECT count(*) FROM kanon.masked_views WHERE lower(name) = lower(?)", [settings.name])
     if masked:
         raise KanonError(
@@ -222,6 +217,16 @@ def refuse_taken(database: Database, settings: Settings, catalog: str) -> None:
     if taken:
         kind = "view" if taken == "VIEW" else "table"
         raise KanonError(f"view_name is {read.shown(settings.name)}, which is a {kind} already: name another")
+
+
+def table_type(database: Database, catalog: str, schema: str, name: str) -> str | None:
+    """What has a name: 'VIEW', 'BASE TABLE', ..., or None."""
+    kind: str | None = database.value(
+        "SELECT table_type FROM information_schema.tables WHERE table_catalog = ? "
+        "AND lower(table_schema) = lower(?) AND lower(table_name) = lower(?)",
+        [catalog, schema, name],
+    )
+    return kind
 
 
 def _insert(database: Database, table: str, row: Row) -> None:

@@ -37,6 +37,9 @@ UNITS_PER_DAY = dict.fromkeys(TIMESTAMPS, 86400 * 1000000) | {
     "DATE": 1,
 }
 
+LARGEST_STEP = 2**62
+"""A step has fewer units than this, so that its multiples around any 64-bit value fit a HUGEINT."""
+
 LARGEST_FLOAT_STEPS = 2**53
 """Beyond this many steps from 0 a DOUBLE can no longer tell neighbours apart."""
 
@@ -99,10 +102,8 @@ class Step:
     def low(self, value: str) -> str:
         """SQL (HUGEINT) for the low step of a value; NULL for NULL."""
         if self.column_type in FLOATS:
-            nearest = f"round({value} / {float(self.size)!r})"
-            floor = f"floor({value} / {float(self.size)!r})"
-            on_grid = f"CAST({self._float_point(nearest)} AS {self.column_type}) = {value}"
-            return f"CAST(CASE WHEN {on_grid} THEN {nearest} ELSE {floor} END AS HUGEINT)"
+            nearest = self._nearest(value)
+            return f"({nearest} - CASE WHEN {self.bound(nearest)} > {value} THEN 1 ELSE 0 END)"
         units, step = self._units(value), self._step_units()
         if step == 1:
             return units
@@ -112,21 +113,22 @@ class Step:
     def high(self, value: str) -> str:
         """SQL (HUGEINT) for the high step of a value; NULL for NULL."""
         if self.column_type in FLOATS:
-            on_grid = f"CAST({self._float_point(self.low(value))} AS {self.column_type}) = {value}"
-        elif self._step_units() == 1:
+            nearest = self._nearest(value)
+            return f"({nearest} + CASE WHEN {self.bound(nearest)} < {value} THEN 1 ELSE 0 END)"
+        if self._step_units() == 1:
             return self.low(value)
-        else:
-            on_grid = f"{self._units(value)} % {self._step_units()} = 0"
+        on_grid = f"{self._units(value)} % {self._step_units()} = 0"
         return f"({self.low(value)} + CASE WHEN {on_grid} THEN 0 ELSE 1 END)"
 
-    def _float_point(self, steps: str) -> str:
-        """SQL (DOUBLE) for a grid point of a float column: one division of whole numbers, so rounded once."""
-        return f"(CAST({steps} AS DOUBLE) * {self.size.numerator} / {self.size.denominator})"
+    def _nearest(self, value: str) -> str:
+        """SQL (HUGEINT) for the grid point of a float column nearest to a value; it may lie on either side."""
+        return f"CAST(round({value} / {float(self.size)!r}) AS HUGEINT)"
 
     def bound(self, steps: str) -> str:
         """SQL for the grid point at a number of steps (HUGEINT), in the source column's type."""
         if self.column_type in FLOATS:
-            return f"CAST({self._float_point(steps)} AS {self.column_type})"
+            point = f"CAST({steps} AS DOUBLE) * {self.size.numerator} / {self.size.denominator}"  # rounded once
+            return f"CAST({point} AS {self.column_type})"
         units = f"({steps} * {self._step_units()})"
         scale = decimal_type(self.column_type)
         if scale is not None and scale[1] > 0:
@@ -174,6 +176,10 @@ def read_step(database: Database, attribute: str, column_type: str, given: Any) 
     if size <= 0:
         raise KanonError(f"{argument} is {given}: name a step above 0")
     smallest = Fraction(1, 10 ** scale[1]) if scale else Fraction(1)
+    if size / smallest >= LARGEST_STEP:
+        raise KanonError(
+            f"{argument} is {shown(given)}, which is wider than any interval worth showing: name a finer one"
+        )
     if column_type not in FLOATS and (size / smallest).denominator != 1:
         raise KanonError(
             f"{argument} is {given}, which is no whole multiple of the smallest difference that "
@@ -196,7 +202,7 @@ def _number(argument: str, given: Any) -> Fraction:
 
 def _time_units(database: Database, argument: str, column_type: str, given: Any) -> Fraction | None:
     """A length of time typed as an interval ('7 days'), in units of the type; None for a plain number."""
-    if not isinstance(given, str) or re.fullmatch(r"\s*[-+.\d]+\s*", given):
+    if not isinstance(given, str) or re.fullmatch(r"\s*[-+.\deE]+\s*", given):
         return None
     try:
         row = database.row(

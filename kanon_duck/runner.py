@@ -25,7 +25,7 @@ from sqlglot import exp
 
 from kanon_duck.call import Call, Row
 from kanon_duck.errors import Cancelled, KanonError
-from kanon_duck.sql import Database
+from kanon_duck.sql import Database, StatementError
 
 FUNCTION = "kanon_duck_is_not_installed_on_this_connection"
 """Name of the Python function behind every procedure. Where it is missing, DuckDB's own message
@@ -47,7 +47,7 @@ _interrupts = 0
 class Work:
     """One call under way."""
 
-    database: Database
+    database: Database | None
     done: threading.Event = field(default_factory=threading.Event)
     beat: threading.Event = field(default_factory=threading.Event)
     last_beat: float = field(default_factory=time.monotonic)
@@ -123,11 +123,17 @@ class Instance:
 
     def start(self, verb: str, request: str) -> str:
         """Begin a call; returns the token by which the statement asks for it."""
-        work = Work(Database(self.cursor()))
         token = uuid.uuid4().hex
+        try:
+            work = Work(Database(self.cursor()))
+        except KanonError as error:
+            self.works[token] = Work(None, error=error)
+            self.works[token].done.set()
+            return token
         self.works[token] = work
         # no daemon: Python must not end while DuckDB works in this thread, and unasked work ends by itself
-        work.thread = threading.Thread(target=self._run, args=(work, verb, json.loads(request, parse_float=Decimal)))
+        arguments = (work, work.database, verb, json.loads(request, parse_float=Decimal))
+        work.thread = threading.Thread(target=self._run, args=arguments)
         work.thread.start()
         return token
 
@@ -149,8 +155,9 @@ class Instance:
         try:
             if work.stopped():
                 error = Cancelled()
-                work.database.interrupt()
-            if error is None:
+                if work.database is not None:
+                    work.database.interrupt()
+            if error is None and work.database is not None:
                 work.database.execute("COMMIT")
         except KanonError as refused:
             error = refused
@@ -162,7 +169,7 @@ class Instance:
             return json.dumps({"rows": work.rows}, default=str)
         return json.dumps({"error": _sentence(error)})
 
-    def _run(self, work: Work, verb: str, request: dict[str, Any]) -> None:
+    def _run(self, work: Work, database: Database, verb: str, request: dict[str, Any]) -> None:
         """The thread of one call: wait for our turn, work, then hold the transaction open until it is ended.
 
         Calls on one database take turns, so that two of them never change the same view at once.
@@ -173,14 +180,14 @@ class Instance:
         except Cancelled as error:
             work.error = error
             work.done.set()
-            work.database.close()
+            database.close()
             return
         try:
             try:
                 catalog, schema = request["catalog"], request["schema"]
-                work.database.execute(exp.Use(this=exp.table_(schema, db=catalog, quoted=True)))
-                work.database.execute("BEGIN TRANSACTION")
-                call = Call(work.database, request["arguments"], schema, catalog, work.checkpoint)
+                database.execute(exp.Use(this=exp.table_(schema, db=catalog, quoted=True)))
+                database.execute("BEGIN TRANSACTION")
+                call = Call(database, request["arguments"], schema, catalog, work.checkpoint)
                 work.rows = self.procedures[verb](call)
             except Exception as error:  # whatever it is, the caller's statement must hear of it
                 work.error = error
@@ -191,7 +198,7 @@ class Instance:
             work.error = error
             work.done.set()
         finally:
-            work.database.close()  # rolls back whatever was not committed
+            database.close()  # rolls back whatever was not committed
             self.turn.release()
 
 
@@ -199,6 +206,8 @@ def _sentence(error: BaseException) -> str:
     """What the caller reads of a failure."""
     if isinstance(error, Cancelled):
         return "interrupted: nothing was changed"
+    if isinstance(error, StatementError) and "read-only mode" in str(error):
+        return "the database is open read-only: open it for writing to change anything"
     if isinstance(error, KanonError):
         return str(error)
     return f"internal error, nothing was changed: {type(error).__name__}: {error}"

@@ -144,7 +144,7 @@ def test_drop_and_make_again(hospital: duckdb.DuckDBPyConnection) -> None:
         hospital.execute("FROM hospital_masked")
     again = record(hospital, MASK_HOSPITAL)
     assert again["release"] == 1
-    assert any("was made over this source and dropped" in warning for warning in again["warnings"])
+    assert any("made over this source and dropped: hospital_masked" in warning for warning in again["warnings"])
     hospital.execute("CALL kanon.drop_masked_view('hospital_masked')")
     hospital.execute("CALL kanon.drop_hierarchy('zip')")
 
@@ -247,7 +247,7 @@ def test_a_second_view_over_the_same_source_warns(hospital: duckdb.DuckDBPyConne
     hospital.execute(MASK_HOSPITAL)
     second = "CALL kanon.create_masked_view('{}', source => 'hospital', key => 'id', k => 3, {} quasi_identifiers => ['age'])"
     warnings = record(hospital, second.format("second", ""))["warnings"]
-    assert any("hospital_masked is a masked view over this source too" in warning for warning in warnings)
+    assert any("made over this source too: hospital_masked" in warning for warning in warnings)
     assert record(hospital, second.format("third", "independent => true,"))["warnings"] == []
 
 

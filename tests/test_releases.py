@@ -291,6 +291,7 @@ def test_kept_columns_stay_with_their_rows(connection: duckdb.DuckDBPyConnection
     ("kept", "words"),
     [
         ("i", "stand in fewer than 3 rows"),
+        ("CASE WHEN i = 5 THEN '-0.0' ELSE '0.0' END::DOUBLE", "stand in fewer than 3 rows"),
         ("age * 2", "determines the quasi-identifier age"),
         ("age // 10", "is determined by the quasi-identifier age"),
     ],

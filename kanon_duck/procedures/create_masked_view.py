@@ -107,11 +107,17 @@ def _warnings(database: Database, settings: Settings) -> list[str]:
     warnings = [f"{name} is released without l, p, alpha or t" for name in settings.sensitive]
     warnings += [f"{name} is released unchanged although it is linkable" for name in settings.allow_unsafe_keep]
     if not settings.independent:
-        for name, dropped in views_over(database, settings.source):
-            state = "was made over this source and dropped" if dropped else "is a masked view over this source too"
-            warnings.append(
-                f"{name} {state}: whoever has both can compare them; independent => true says that this is meant"
-            )
+        others = views_over(database, settings.source)
+        for names, state in (
+            ([name for name, dropped in others if not dropped], "over this source too"),
+            ([name for name, dropped in others if dropped], "over this source and dropped"),
+        ):
+            if names:
+                shown = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+                warnings.append(
+                    f"made {state}: {shown}; whoever has both can compare them; "
+                    "independent => true says that this is meant"
+                )
     return warnings
 
 

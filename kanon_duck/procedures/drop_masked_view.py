@@ -5,14 +5,15 @@ from __future__ import annotations
 from sqlglot import exp
 
 from kanon_duck.call import Call, Row
-from kanon_duck.catalog import find_view, record_drop, released_table
+from kanon_duck.catalog import find_view, record_drop, released_table, table_type
 
 
 def run(call: Call) -> list[Row]:
     """Drop a masked view. Its members and history stay, for checks of later views over the same source."""
     view = find_view(call)
-    masked_view = exp.table_(view.view, db=view.schema, quoted=True)
-    call.database.execute(exp.Drop(tables=[masked_view], kind="VIEW", exists=True))
+    if table_type(call.database, call.catalog, view.schema, view.view) == "VIEW":  # the owner may have replaced it
+        masked_view = exp.table_(view.view, db=view.schema, quoted=True)
+        call.database.execute(exp.Drop(tables=[masked_view], kind="VIEW"))
     call.database.execute(exp.Drop(tables=[released_table(view.name)], kind="TABLE", exists=True))
     record_drop(call.database, view)
     return [{"view_name": view.name, "releases": view.release}]

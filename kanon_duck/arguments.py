@@ -66,6 +66,8 @@ def integer(arguments: Arguments, name: str, default: int | None, least: int) ->
         raise KanonError(f"{name} is {shown(value)}: it must be a whole number of at least {least}")
     if value < least:
         raise KanonError(f"{name} is {value}: it must be at least {least}")
+    if value >= 2**63:
+        raise KanonError(f"{name} is {value}: it must be below {2**63}")
     return value
 
 
@@ -110,6 +112,11 @@ def mapping(arguments: Arguments, name: str) -> dict[str, Any]:
     return value
 
 
+def fold(name: str) -> str:
+    """A name without the difference of case that DuckDB does not make: that of ASCII letters alone."""
+    return "".join(letter.lower() if letter.isascii() else letter for letter in name)
+
+
 def one_of(argument: str, given: str, known: Iterable[str], what: str) -> str:
     """The name among the known ones that is meant, whatever its case.
 
@@ -119,8 +126,10 @@ def one_of(argument: str, given: str, known: Iterable[str], what: str) -> str:
         When there is none, with the nearest ones.
     """
     candidates = list(known)
+    if given in candidates:
+        return given
     for candidate in candidates:
-        if candidate.lower() == given.lower():
+        if fold(candidate) == fold(given):
             return candidate
     near = get_close_matches(given, candidates, n=1)
     hint = f"did you mean {near[0]}" if near else f"there are {', '.join(candidates[:20]) or 'none'}"

@@ -91,6 +91,8 @@ def find_view(call: Call) -> MaskedView:
     typed = read.text(call.arguments, "view_name")
     known = [row[0] for row in call.database.rows("SELECT name FROM kanon.masked_views")]
     parts = names.parse(typed)
+    if len(parts) == 3 and parts[0].lower() == call.catalog.lower():
+        parts = parts[1:]
     spelled = names.display(parts)
     in_schema = names.display((call.schema, *parts)) if len(parts) == 1 and call.schema != "main" else spelled
     if len(parts) == 2 and parts[0].lower() == "main":
@@ -227,6 +229,16 @@ def table_type(database: Database, catalog: str, schema: str, name: str) -> str 
         [catalog, schema, name],
     )
     return kind
+
+
+def shows_released_rows(database: Database, catalog: str, view: MaskedView) -> bool:
+    """Whether the masked view is still ours: not dropped, and not replaced by a view or table of the owner's."""
+    found = database.value(
+        "SELECT sql FROM duckdb_views() WHERE database_name = ? AND lower(schema_name) = lower(?) "
+        "AND lower(view_name) = lower(?)",
+        [catalog, view.schema, view.view],
+    )
+    return found is not None and "kanon_released" in found
 
 
 def _insert(database: Database, table: str, row: Row) -> None:

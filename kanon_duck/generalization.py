@@ -100,7 +100,7 @@ def _intervals(
     first = np.minimum.reduceat(attribute.low[order], starts)
     last = np.maximum.reduceat(attribute.high[order], starts)
     ends = attribute.domain
-    covers_domain = (first <= ends[0]) & (last >= ends[1]) & (ends[0] < ends[1])
+    covers_domain = (first <= ends[0]) & (last >= ends[1]) & ((ends[0] < ends[1]) | (first < last))
     kind = np.where(state.some_null | covers_domain, AT_ROOT, INTERVAL)
     kind[state.all_null] = NULL
     plain = kind == INTERVAL

@@ -94,5 +94,5 @@ def _installed(database: Database, catalog: str) -> tuple[int | None, str | None
             f"database {catalog} already has a schema {schemas[0][0]} that kanon_duck did not make: "
             "rename it, or install into another database"
         )
-    version, digest = database.rows("SELECT version, scripts FROM kanon_private.catalog")[0]
-    return version, digest
+    row = database.row("SELECT version, scripts FROM kanon_private.catalog")
+    return (None, None) if row is None else (row[0], row[1])

@@ -6,7 +6,9 @@ Its columns are renamed by role and number (``key_0``, ``quasi_identifier_0``, .
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -18,9 +20,9 @@ from kanon_duck.arguments import shown
 from kanon_duck.encoding import LANES, Encoding
 from kanon_duck.errors import KanonError
 from kanon_duck.hierarchy import BoundHierarchy, bind, canonical_text, resembling_leaves
-from kanon_duck.numeric import FLOATS, LARGEST_FLOAT_STEPS, UNITS_PER_DAY, Step, read_step
+from kanon_duck.numeric import FLOATS, INTEGERS, LARGEST_FLOAT_STEPS, UNITS_PER_DAY, Step, read_step
 from kanon_duck.settings import QuasiIdentifier, Settings
-from kanon_duck.sql import Database
+from kanon_duck.sql import Database, StatementError
 
 SNAPSHOT = "temp.kanon_snapshot"
 """The rows of the source, as they were when the call read them; numbered by DuckDB's rowid."""
@@ -232,10 +234,7 @@ def _plan_numeric(
                 "name a coarser step"
             )
     low, high = step.low(column), step.high(column)
-    first, last = database.rows(
-        f"SELECT CAST(min({low}) AS VARCHAR), CAST(max({high}) AS VARCHAR) FROM {SNAPSHOT} AS snapshot"
-    )[0]
-    observed = (int(first), int(last)) if first is not None else None
+    observed = _observed_steps(database, quasi_identifier, step, low, high)
     domain = _given_domain(database, quasi_identifier, step) or observed or (0, 0)
     observed = observed or domain
     if observed[0] < domain[0] or observed[1] > domain[1]:
@@ -279,6 +278,24 @@ def _plan_numeric(
     if low != high:
         plan["selected"].append(f"{codes[1]} AS high_{number}")
     return plan
+
+
+def _observed_steps(
+    database: Database, quasi_identifier: QuasiIdentifier, step: Step, low: str, high: str
+) -> tuple[int, int] | None:
+    """Least low and greatest high step that occur, None without values; both must be values of the column's type."""
+    try:
+        first, last = database.rows(
+            f"SELECT CAST(min({low}) AS VARCHAR), CAST(max({high}) AS VARCHAR) FROM {SNAPSHOT} AS snapshot"
+        )[0]
+        for end in (first, last) if first is not None else ():
+            database.rows(f"SELECT {step.bound(f'CAST({end} AS HUGEINT)')}")
+    except StatementError as error:
+        raise KanonError(
+            f"quasi_identifiers.{quasi_identifier.name}.step is {shown(quasi_identifier.step)}: a multiple of it next "
+            f"to the values does not fit {step.column_type}; name a smaller step, or cast to a wider type in the source"
+        ) from error
+    return None if first is None else (int(first), int(last))
 
 
 def _numeric_attribute(
@@ -331,6 +348,8 @@ def _given_domain(database: Database, quasi_identifier: QuasiIdentifier, step: S
     argument = f"quasi_identifiers.{quasi_identifier.name}.domain"
     steps = []
     for end, to_step in zip(quasi_identifier.domain, (step.low, step.high), strict=True):
+        if step.column_type in INTEGERS and isinstance(end, Decimal):  # a cast would round to the nearest
+            end = math.floor(end) if to_step == step.low else math.ceil(end)
         value = database.value(f"SELECT CAST(TRY_CAST(? AS {step.column_type}) AS VARCHAR)", [str(end)])
         if value is None:
             raise KanonError(f"{argument} has the end {shown(end)}, which is no {step.column_type} value")

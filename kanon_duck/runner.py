@@ -53,6 +53,7 @@ class Work:
     last_beat: float = field(default_factory=time.monotonic)
     interrupts_before: int = field(default_factory=lambda: _interrupts)
     interrupted: bool = False
+    connection: int | None = None
     rows: list[Row] | None = None
     error: BaseException | None = None
     ended: threading.Event = field(default_factory=threading.Event)
@@ -124,15 +125,19 @@ class Instance:
     def start(self, verb: str, request: str) -> str:
         """Begin a call; returns the token by which the statement asks for it."""
         token = uuid.uuid4().hex
+        request_read = json.loads(request, parse_float=Decimal)
         try:
+            if any(request_read["connection"] == other.connection for other in self.works.values()):
+                raise KanonError("a source cannot call a procedure of kanon_duck: store its result in a table")
             work = Work(Database(self.cursor()))
+            work.connection = work.database.value("SELECT current_connection_id()") if work.database else None
         except KanonError as error:
             self.works[token] = Work(None, error=error)
             self.works[token].done.set()
             return token
         self.works[token] = work
         # no daemon: Python must not end while DuckDB works in this thread, and unasked work ends by itself
-        arguments = (work, work.database, verb, json.loads(request, parse_float=Decimal))
+        arguments = (work, work.database, verb, request_read)
         work.thread = threading.Thread(target=self._run, args=arguments)
         work.thread.start()
         return token
@@ -208,6 +213,8 @@ def _sentence(error: BaseException) -> str:
         return "interrupted: nothing was changed"
     if isinstance(error, StatementError) and "read-only mode" in str(error):
         return "the database is open read-only: open it for writing to change anything"
+    if isinstance(error, StatementError):
+        return f"{str(error.__cause__).splitlines()[0]} (nothing was changed)"
     if isinstance(error, KanonError):
         return str(error)
     return f"internal error, nothing was changed: {type(error).__name__}: {error}"

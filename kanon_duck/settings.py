@@ -198,6 +198,8 @@ def view_parts(call: Call, given: str) -> tuple[str, str]:
             [call.catalog],
         )
     ]
+    if read.fold(schema).split("_")[0] == "kanon":
+        raise KanonError(f"view_name is {read.shown(given)}: schema {schema} is kanon_duck's own; choose another")
     return read.one_of("view_name", schema, known, "schema"), name
 
 
@@ -341,16 +343,18 @@ def _check_roles(settings: Settings) -> None:
 
 def _check_released_names(settings: Settings) -> None:
     """A numeric quasi-identifier x is released as x, x_min and x_max: no other released column has these names."""
-    released = {name.lower() for role in ("quasi_identifier", "sensitive", "kept") for name in settings.roles()[role]}
+    released = {
+        read.fold(name) for role in ("quasi_identifier", "sensitive", "kept") for name in settings.roles()[role]
+    }
     for quasi_identifier in settings.quasi_identifiers:
         for suffix in ("_min", "_max") if quasi_identifier.hierarchy is None else ():
             name = f"{quasi_identifier.name}{suffix}"
-            if name.lower() in released:
+            if read.fold(name) in released:
                 raise KanonError(
                     f"quasi_identifiers.{quasi_identifier.name} would be released with a column {name}, which the "
                     "source has too: give that one another name in a SELECT"
                 )
-            released.add(name.lower())
+            released.add(read.fold(name))
 
 
 def hierarchies_used(settings: Settings) -> set[str]:

@@ -5,7 +5,8 @@
 CREATE OR REPLACE MACRO kanon_private.run(verb, arguments) AS TABLE
 WITH RECURSIVE work(token, state) AS (
     SELECT kanon_duck_is_not_installed_on_this_connection('start', verb, CAST(json_object(
-               'catalog', current_database(), 'schema', current_schema(), 'arguments', arguments) AS VARCHAR)),
+               'catalog', current_database(), 'schema', current_schema(), 'connection', current_connection_id(),
+               'arguments', arguments) AS VARCHAR)),
            CAST(NULL AS VARCHAR)
     UNION ALL
     SELECT token, kanon_duck_is_not_installed_on_this_connection('advance', token, NULL) FROM work WHERE state IS NULL

@@ -357,3 +357,56 @@ def test_age_of_a_release_is_recorded_in_utc(connection: duckdb.DuckDBPyConnecti
     released_at = mask(connection, "['age']")["released_at"]
     now = datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
     assert now - datetime.timedelta(minutes=5) < released_at <= now
+
+
+def test_names_that_differ_beyond_ascii_are_different(connection: duckdb.DuckDBPyConnection) -> None:
+    connection.execute(
+        'CREATE TABLE t AS SELECT i AS id, i % 5 AS q, \'secret\' || (i % 4) AS "Ä", i % 2 AS "ä" FROM range(40) AS r(i)'
+    )
+    release = mask(connection, "['q']", ", sensitive => ['ä']", k=5)
+    assert release["not_released"] == ["id", "Ä"]
+    assert "secret" not in str(connection.execute("FROM v").fetchall())
+
+
+def test_check_speaks_of_what_readers_query(connection: duckdb.DuckDBPyConnection) -> None:
+    connection.execute("CREATE TABLE t AS SELECT i AS id, i AS age FROM range(20) AS r(i)")
+    mask(connection, "['age']")
+    connection.execute("CREATE OR REPLACE VIEW v AS FROM t")
+    with pytest.raises(duckdb.Error, match="v was dropped or replaced: readers do not see its release"):
+        connection.execute("FROM kanon.check('v')").fetchall()
+    connection.execute("CALL kanon.drop_masked_view('v')")
+    assert connection.execute("SELECT count(*) FROM v").fetchall() == [(20,)], "the owner's view stays"
+
+
+def test_a_source_that_calls_a_procedure_is_refused(connection: duckdb.DuckDBPyConnection) -> None:
+    connection.execute("CREATE TABLE t AS SELECT i AS id, i AS age FROM range(20) AS r(i)")
+    mask(connection, "['age']")
+    connection.execute("CREATE VIEW nested AS SELECT 1 AS id, 1 AS age FROM kanon.check('v')")
+    with pytest.raises(duckdb.Error, match="a source cannot call a procedure"):
+        connection.execute(
+            "CALL kanon.create_masked_view('w', source => 'nested', key => 'id', k => 2, quasi_identifiers => ['age'])"
+        )
+    assert connection.execute("SELECT passed FROM kanon.check('v')").fetchall() == [(True,)]
+
+
+def test_ends_of_domains(connection: duckdb.DuckDBPyConnection) -> None:
+    """An end between two values moves outward, and an interval around a domain of one point shows the root."""
+    connection.execute("CREATE TABLE t AS SELECT i AS id, i AS age FROM range(9) AS r(i)")
+    mask(connection, "{'age': {'domain': [0.6, 8.4]}}", k=3)
+    [(settings_in_force,)] = connection.execute("SELECT quasi_identifiers FROM kanon.masked_views").fetchall()
+    assert '"domain": ["0", "9"]' in settings_in_force
+    connection.execute("CALL kanon.drop_masked_view('v')")
+    mask(connection, "{'age': {'domain': [5, 5]}}", k=9)
+    assert set(connection.execute("FROM v").fetchall()) == {("*", None, None)}
+
+
+def test_a_step_beyond_the_type_is_refused(connection: duckdb.DuckDBPyConnection) -> None:
+    connection.execute("CREATE TABLE t AS SELECT i AS id, CAST(100 + i AS TINYINT) AS age FROM range(27) AS r(i)")
+    with pytest.raises(duckdb.Error, match="age.step is 50: a multiple of it next to the values does not fit TINYINT"):
+        mask(connection, "{'age': {'step': 50}}")
+
+
+def test_quality_of_nothing_but_nulls(connection: duckdb.DuckDBPyConnection) -> None:
+    connection.execute("CREATE TABLE t AS SELECT i AS id, CAST(NULL AS INTEGER) AS q FROM range(5) AS r(i)")
+    mask(connection, "['q']")
+    assert connection.execute("SELECT information_loss, root_share FROM kanon.quality('v')").fetchall() == [(0, 0)]

@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from kanon_duck import arguments as read
 from kanon_duck.call import Call, Row
-from kanon_duck.catalog import MaskedView, find_view
+from kanon_duck.catalog import MaskedView, find_view, shows_released_rows
 from kanon_duck.check import class_sizes
 from kanon_duck.errors import KanonError
 from kanon_duck.models import PrivacyModel
@@ -23,7 +23,7 @@ def run(call: Call) -> list[Row]:
     asked = read.names(call.arguments, "quasi_identifiers") or list(view.quasi_identifiers)
     asked = [read.one_of("quasi_identifiers", name, view.quasi_identifiers, "quasi-identifier") for name in asked]
     cells = [cell for name in asked for cell in view.cells(name)]
-    sizes = class_sizes(call.database, _as_of(view, release), cells, PrivacyModel(k=view.k))
+    sizes = class_sizes(call.database, _rows(call, view, release), cells, PrivacyModel(k=view.k))
     return [
         {
             "release": release,
@@ -37,7 +37,14 @@ def run(call: Call) -> list[Row]:
     ]
 
 
-def _as_of(view: MaskedView, release: int) -> exp.Select:
-    """The rows of a release, as readers get them."""
+def _rows(call: Call, view: MaskedView, release: int) -> exp.Select:
+    """The rows of a release, as readers get them: the current one from the masked view itself."""
+    if release == view.release:
+        if not shows_released_rows(call.database, call.catalog, view):
+            raise KanonError(
+                f"masked view {view.name} was dropped or replaced: readers do not see its release; "
+                "drop it with kanon.drop_masked_view and make it again"
+            )
+        return exp.select("*").from_(exp.table_(view.view, db=view.schema, quoted=True))
     rows = exp.func("kanon.as_of", exp.Literal.string(view.name), exp.Literal.number(release), dialect="duckdb")
     return exp.select("*").from_(exp.Table(this=rows))

@@ -5,13 +5,13 @@ from __future__ import annotations
 from sqlglot import exp
 
 from kanon_duck.call import Call, Row
-from kanon_duck.catalog import find_view, record_drop, released_table, table_type
+from kanon_duck.catalog import find_view, record_drop, released_table, shows_released_rows
 
 
 def run(call: Call) -> list[Row]:
     """Drop a masked view. Its members and history stay, for checks of later views over the same source."""
     view = find_view(call)
-    if table_type(call.database, call.catalog, view.schema, view.view) == "VIEW":  # the owner may have replaced it
+    if shows_released_rows(call.database, call.catalog, view):  # else it is the owner's by now, and stays
         masked_view = exp.table_(view.view, db=view.schema, quoted=True)
         call.database.execute(exp.Drop(tables=[masked_view], kind="VIEW"))
     call.database.execute(exp.Drop(tables=[released_table(view.name)], kind="TABLE", exists=True))

@@ -42,7 +42,7 @@ def _attribute(call: Call, view: MaskedView, name: str, kind: str, loss: float) 
         "information_loss": loss,
         "information_loss_per_row": loss / rows,
         "distinct_values": distinct,
-        "root_share": root_cells / rows,
+        "root_share": (root_cells or 0) / rows,
     }
 
 

@@ -94,7 +94,7 @@ def test_every_class_has_at_least_k_rows_and_suppression_keeps_to_its_limit(tabl
     encoding = encode(rows, quasi_identifiers, dtype)
     limit = data.draw(st.integers(0, len(rows)))
     effort = data.draw(st.sampled_from(["light", 0.0, 0.001]))
-    labels = run(encoding, k, effort=effort, suppression_limit=limit)
+    labels = suppress(encoding, run(encoding, k, effort=effort), k, limit)
     assert labels.shape == (len(rows),)
     sizes = np.bincount(labels[labels >= 0])
     assert (sizes >= k).all(), "classes are numbered without gaps, each of at least k rows"
@@ -153,13 +153,13 @@ def test_the_result_does_not_depend_on_the_number_of_threads():
     threads = numba.get_num_threads()
     try:
         numba.set_num_threads(1)
-        alone = run(encoding, 5, effort="light", suppression_limit=100)
+        alone = run(encoding, 5, effort="light")
         numba.set_num_threads(threads)
-        together = run(encoding, 5, effort="light", suppression_limit=100)
+        together = run(encoding, 5, effort="light")
     finally:
         numba.set_num_threads(threads)
     assert digest(alone) == digest(together)
-    assert digest(alone) != digest(run(encoding, 5, seed=1, effort="light", suppression_limit=100))
+    assert digest(alone) != digest(run(encoding, 5, seed=1, effort="light"))
 
 
 def test_the_result_is_the_same_in_every_process():

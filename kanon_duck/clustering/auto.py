@@ -1,6 +1,6 @@
-"""The default method: order the rows, cut the order optimally, anneal, leave out what costs most.
+"""The default method: order the rows, cut the order optimally, anneal.
 
-The steps stand in files of their own: ``order``, ``cut``, ``anneal``, ``suppress``.
+The steps stand in files of their own: ``order``, ``cut``, ``anneal``.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from kanon_duck.clustering.anneal import anneal
 from kanon_duck.clustering.cut import cut
 from kanon_duck.clustering.order import order
 from kanon_duck.clustering.parallel import Checkpoint
-from kanon_duck.clustering.suppress import suppress
 from kanon_duck.encoding import Encoding
 from kanon_duck.models import PrivacyModel
 
@@ -44,11 +43,10 @@ def auto(
     checkpoint: Checkpoint,
     *,
     effort: str | float = "medium",
-    suppression_limit: int = 0,
 ) -> NDArray[np.int64]:
     """Cluster by the default method.
 
-    Guarantee: every class has at least k rows, and at most ``suppression_limit`` rows are in none.
+    Guarantee: every class has at least k rows.
 
     Parameters
     ----------
@@ -60,13 +58,11 @@ def auto(
         Told the share of a step of the work that is done; what it raises stops the work.
     effort : str or float
         light, medium, heavy, or seconds on one thread; see `steps_per_row`.
-    suppression_limit : int
-        How many rows may be left out where that lowers the loss.
 
     Returns
     -------
     int64, shape (n,)
-        Class of each row, 0 to m - 1; -1 for a row left out.
+        Class of each row, 0 to m - 1.
 
     Raises
     ------
@@ -79,6 +75,4 @@ def auto(
     labels = cut(encoding, order(encoding, checkpoint), model.k, checkpoint)
     if steps > 0:
         labels = anneal(encoding, labels, model.k, seed, steps, checkpoint)
-    if suppression_limit > 0:
-        labels = suppress(encoding, labels, model.k, suppression_limit)
     return labels

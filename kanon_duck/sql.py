@@ -64,7 +64,9 @@ class Database:
 
     def rows(self, statement: Statement, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """All rows of a query, as tuples."""
-        return self.execute(statement, parameters)._cursor.fetchall()
+        self.execute(statement, parameters)
+        with _told(_text(statement)):  # a result may be computed only while it is read
+            return self._cursor.fetchall()
 
     def records(self, statement: Statement, parameters: Sequence[Any] = ()) -> list[dict[str, Any]]:
         """All rows of a query, as dictionaries by column name."""

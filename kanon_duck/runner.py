@@ -18,6 +18,7 @@ import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
+from types import FrameType
 from typing import Any
 
 import duckdb
@@ -56,6 +57,8 @@ class Work:
     connection: int | None = None
     rows: list[Row] | None = None
     error: BaseException | None = None
+    ending: threading.Lock = field(default_factory=threading.Lock)
+    """Held while the transaction is committed or rolled back: an interrupt never comes between."""
     ended: threading.Event = field(default_factory=threading.Event)
     thread: threading.Thread | None = None
 
@@ -147,8 +150,8 @@ class Instance:
         work = self.works[token]
         work.asked()
         try:
-            return "done" if work.done.wait(BEAT_SECONDS) else None
-        except KeyboardInterrupt:
+            return "done" if work.done.wait(BEAT_SECONDS) or work.stopped() else None
+        except KeyboardInterrupt:  # of a handler that is not ours
             work.interrupted = True
             return "done"
 
@@ -156,17 +159,15 @@ class Instance:
         """Commit the work, or roll it back, and say how it ended: a JSON object with rows or error."""
         work = self.works.pop(token)
         work.asked()
-        error = work.error
-        try:
-            if work.stopped():
-                error = Cancelled()
-                if work.database is not None:
+        with work.ending:
+            error: BaseException | None = Cancelled() if work.stopped() else work.error
+            try:
+                if work.database is not None and error is None:
+                    work.database.execute("COMMIT")
+                elif work.database is not None and not work.ended.is_set():
                     work.database.interrupt()
-            if error is None and work.database is not None:
-                work.database.execute("COMMIT")
-        except KanonError as refused:
-            error = refused
-        finally:
+            except KanonError as refused:
+                error = refused
             work.ended.set()
         if work.thread is not None:
             work.thread.join()
@@ -179,15 +180,11 @@ class Instance:
 
         Calls on one database take turns, so that two of them never change the same view at once.
         """
+        has_turn = False
         try:
-            while not self.turn.acquire(timeout=BEAT_SECONDS):
+            while not has_turn:
                 work.checkpoint()
-        except Cancelled as error:
-            work.error = error
-            work.done.set()
-            database.close()
-            return
-        try:
+                has_turn = self.turn.acquire(timeout=BEAT_SECONDS)
             try:
                 catalog, schema = request["catalog"], request["schema"]
                 database.execute(exp.Use(this=exp.table_(schema, db=catalog, quoted=True)))
@@ -203,8 +200,11 @@ class Instance:
             work.error = error
             work.done.set()
         finally:
-            database.close()  # rolls back whatever was not committed
-            self.turn.release()
+            with work.ending:
+                work.ended.set()
+                database.close()  # rolls back whatever was not committed
+            if has_turn:
+                self.turn.release()
 
 
 def _sentence(error: BaseException) -> str:
@@ -249,15 +249,20 @@ def _count_interrupts() -> None:
     """Notice Ctrl-C also when DuckDB runs our function in a thread of its own.
 
     Python delivers KeyboardInterrupt to the main thread only, which then waits for that thread. The handler
-    counts and passes on to Python's own; a handler that somebody else has set is left alone.
+    counts and passes on to Python's own, except inside our function: an exception between two of its lines
+    could leave a lock held, or tell of a failure after the commit. A handler that somebody else has set is
+    left alone.
     """
     in_main_thread = threading.current_thread() is threading.main_thread()
     if not in_main_thread or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         return
 
-    def count(number: int, frame: Any) -> None:
+    def count(number: int, frame: FrameType | None) -> None:
         global _interrupts
         _interrupts += 1
-        signal.default_int_handler(number, frame)
+        while frame is not None and frame.f_code is not Instance.phase.__code__:
+            frame = frame.f_back
+        if frame is None:
+            signal.default_int_handler(number, frame)
 
     signal.signal(signal.SIGINT, count)

@@ -66,14 +66,14 @@ def test_interrupt_from_another_thread_leaves_the_old_state(connection: duckdb.D
     assert connection.execute("SELECT count(*) FROM people").fetchall() == [(60_000,)]
 
 
-# Not of the surface set: on DuckDB 1.5 it failed once in a dozen runs, for a reason not yet found.
+@pytest.mark.surface
 def test_control_c_leaves_the_old_state(tmp_path: Path) -> None:
     code = f"""
 import os, signal, sys, threading, time
 import kanon_duck
 connection = kanon_duck.connect(sys.argv[1])
 connection.execute('''{PEOPLE.format(60_000)}''')
-for delay in (0.3, 0.6, 0.9, 1.2, 1.5):
+for delay in (0.05, 0.3, 0.5, 0.7, 0.9, 1.1, 1.3, 1.5):
     threading.Timer(delay, os.kill, (os.getpid(), signal.SIGINT)).start()
     try:
         connection.execute('''{MASK.format(SLOW)}''')
@@ -92,8 +92,8 @@ print(connection.execute("SELECT count(*) FROM kanon.masked_views").fetchall())
         check=False,
     )
     lines = done.stdout.splitlines()
-    assert [line.split()[0] for line in lines[:5]] == ["stopped"] * 5, done.stdout + done.stderr
-    assert lines[5] == "[(0,)]"
+    assert [line.split()[0] for line in lines[:8]] == ["stopped"] * 8, done.stdout + done.stderr
+    assert lines[8] == "[(0,)]"
 
 
 def test_kill_at_any_moment_leaves_the_old_state(tmp_path: Path) -> None:

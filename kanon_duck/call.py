@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
+
+from sqlglot import exp
 
 from kanon_duck.sql import Database
 
@@ -13,6 +16,10 @@ Row = dict[str, Any]
 
 def no_checkpoint(share: float | None = None) -> None:
     """A checkpoint for work that nobody can interrupt (tests, and short work)."""
+
+
+def no_phase(name: str) -> None:
+    """A phase of work whose progress nobody watches."""
 
 
 @dataclass(frozen=True)
@@ -30,8 +37,10 @@ class Call:
     catalog : str
         ... and current database.
     checkpoint : callable
-        To be called between steps of long work, with the share done so far in [0, 1] where it is known.
-        Raises `Cancelled` when the caller has interrupted the statement.
+        To be called between steps of long work, with the share of the present phase done so far, in [0, 1],
+        where it is known. Raises `Cancelled` when the caller has interrupted the statement.
+    phase : callable
+        To be called where a phase of long work begins, with its name (see `kanon_duck.progress`). A checkpoint too.
     """
 
     database: Database
@@ -39,3 +48,26 @@ class Call:
     schema: str = "main"
     catalog: str = "memory"
     checkpoint: Callable[[float | None], None] = no_checkpoint
+    phase: Callable[[str], None] = no_phase
+
+    def use_our_schemas(self) -> None:
+        """Resolve unqualified names in DuckDB's own schema and in ours.
+
+        Guarantee: a function that a statement of ours names is DuckDB's own, whatever macros the caller's
+        schemas have: a macro ``min`` of the caller's in ``main`` would come first otherwise. It follows that
+        statements of ours name tables and views of the caller's with their database and schema.
+        """
+        catalog = exp.to_identifier(self.catalog, quoted=True).sql(dialect="duckdb")
+        ours = [f"{catalog}.{schema}" for schema in ("kanon_private", "kanon", "kanon_released")]
+        path = exp.Literal.string(",".join(["system.main", *ours])).sql(dialect="duckdb")
+        self.database.execute(f"SET search_path = {path}")
+
+    @contextmanager
+    def in_callers_schema(self) -> Iterator[None]:
+        """Resolve unqualified names as the caller's session does, for a statement that holds the caller's text.
+
+        What we add to such a statement calls no function. After an error nothing is put back: it ends the call.
+        """
+        self.database.execute(exp.Use(this=exp.table_(self.schema, db=self.catalog, quoted=True)))
+        yield
+        self.use_our_schemas()

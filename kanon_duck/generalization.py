@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kanon_duck.loss import categorical_shares, class_boxes
+from kanon_duck.loss import categorical_shares, class_boxes, class_intervals
 from kanon_duck.microdata import CategoricalAttribute, Microdata, NumericAttribute
 
 ROOT = "*"
@@ -53,7 +53,7 @@ def generalize(microdata: Microdata, labels: NDArray[np.int64]) -> Classes:
     ----------
     microdata : Microdata
     labels : int64, shape (rows,)
-        Class of each row, 0 to m - 1, each in use; -1 for a row that is left out.
+        Class of each row of the encoding, 0 to m - 1, each in use; -1 for a row that is left out.
 
     Returns
     -------
@@ -62,8 +62,7 @@ def generalize(microdata: Microdata, labels: NDArray[np.int64]) -> Classes:
     encoding = microdata.encoding
     low, high, sizes = class_boxes(encoding.codes, labels)
     shares = categorical_shares(low, high, encoding)
-    order = np.argsort(labels, kind="stable")[np.count_nonzero(labels < 0) :]
-    starts = np.concatenate(([0], np.cumsum(sizes)[:-1]))
+    placed = microdata.in_snapshot_order(labels)
     null = np.iinfo(encoding.codes.dtype).max
     columns: dict[str, Any] = {"class": np.arange(len(sizes)), "rows": sizes}
     keys: list[NDArray[np.int64]] = []
@@ -72,7 +71,7 @@ def generalize(microdata: Microdata, labels: NDArray[np.int64]) -> Classes:
         # NULL has the largest code, so a box tells whether a class holds any, and whether it holds nothing else
         state = _State(high[:, first_column] == null, low[:, first_column] == null)
         if isinstance(attribute, NumericAttribute):
-            kind, first, last = _intervals(attribute, order, starts, state)
+            kind, first, last = _intervals(attribute, placed, state)
             shares[:, number] = np.where(kind == INTERVAL, attribute.share(first, last), kind == AT_ROOT)
             columns |= {f"kind_{number}": kind, f"low_{number}": first, f"high_{number}": last}
             keys += [kind, first, last]
@@ -94,11 +93,10 @@ class _State(NamedTuple):
 
 
 def _intervals(
-    attribute: NumericAttribute, order: NDArray[np.int64], starts: NDArray[np.int64], state: _State
+    attribute: NumericAttribute, labels: NDArray[np.int64], state: _State
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Kind, low and high code of each class's cell; the codes are 0 where it is no interval."""
-    first = np.minimum.reduceat(attribute.low[order], starts)
-    last = np.maximum.reduceat(attribute.high[order], starts)
+    first, last = class_intervals(attribute.low, attribute.high, labels, len(state.all_null))
     ends = attribute.domain
     covers_domain = (first <= ends[0]) & (last >= ends[1]) & ((ends[0] < ends[1]) | (first < last))
     kind = np.where(state.some_null | covers_domain, AT_ROOT, INTERVAL)

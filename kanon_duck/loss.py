@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanon_duck.encoding import Encoding
-from kanon_duck.kernels.box import fill_boxes
+from kanon_duck.kernels.box import fill_boxes, fill_intervals
 
 
 def class_boxes(codes: NDArray[Any], labels: NDArray[np.int64]) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.int64]]:
@@ -35,6 +35,29 @@ def class_boxes(codes: NDArray[Any], labels: NDArray[np.int64]) -> tuple[NDArray
     sizes = np.zeros(classes, np.int64)
     fill_boxes(codes, labels, low, high, sizes)
     return low, high, sizes
+
+
+def class_intervals(
+    low: NDArray[np.int64], high: NDArray[np.int64], labels: NDArray[np.int64], classes: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Least low and greatest high of each class.
+
+    Parameters
+    ----------
+    low, high : int64, shape (n,)
+        An interval for each row.
+    labels : int64, shape (n,)
+        Class of each row, 0 to ``classes - 1``, each in use; -1 for a row in no class.
+    classes : int
+
+    Returns
+    -------
+    first, last : int64, shape (classes,)
+    """
+    first = np.full(classes, np.iinfo(np.int64).max)
+    last = np.full(classes, np.iinfo(np.int64).min)
+    fill_intervals(low, high, labels, first, last)
+    return first, last
 
 
 def categorical_shares(low: NDArray[Any], high: NDArray[Any], encoding: Encoding) -> NDArray[np.float64]:

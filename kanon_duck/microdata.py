@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from sqlglot import exp
 
 from kanon_duck.arguments import shown
+from kanon_duck.call import Call
 from kanon_duck.encoding import LANES, Encoding
 from kanon_duck.errors import KanonError
 from kanon_duck.hierarchy import BoundHierarchy, bind, canonical_text, resembling_leaves
@@ -87,13 +88,13 @@ class CategoricalAttribute:
     ----------
     name : str
     hierarchy : BoundHierarchy
-    leaf : int64, shape (rows,)
+    leaf : int32, shape (rows,)
         Index into ``hierarchy.values``, which are in depth-first order; -1 for NULL.
     """
 
     name: str
     hierarchy: BoundHierarchy
-    leaf: NDArray[np.int64]
+    leaf: NDArray[np.int32]
 
     @property
     def missing(self) -> NDArray[np.bool_]:
@@ -110,24 +111,30 @@ class Microdata:
 
     Attributes
     ----------
-    row : int64, shape (rows,)
-        The snapshot's rowid of each encoded row. Encoded rows stand in the order of a hash of their
-        identity, which neither the source's order nor the number of threads can change.
     attributes : list
-        One per quasi-identifier, in the order of the settings.
+        One per quasi-identifier, in the order of the settings; their rows stand as in the snapshot.
     encoding : Encoding
-        What the search works on.
+        What the search works on. Its rows stand in the order of a hash of their identity, which neither the
+        source's order nor the number of threads can change.
+    row : int64, shape (rows,)
+        Place in the snapshot of each row of the encoding.
     warnings : list of str
         What the owner should know about the data.
     """
 
-    row: NDArray[np.int64]
     attributes: list[Attribute]
     encoding: Encoding
+    row: NDArray[np.int64]
     warnings: list[str]
 
+    def in_snapshot_order(self, labels: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Labels of the encoding's rows, for the rows as they stand in the snapshot."""
+        placed = np.empty_like(labels)
+        placed[self.row] = labels
+        return placed
 
-def take_snapshot(database: Database, settings: Settings) -> int:
+
+def take_snapshot(call: Call, settings: Settings) -> int:
     """Read the source into the snapshot; returns the number of rows.
 
     Raises
@@ -141,9 +148,11 @@ def take_snapshot(database: Database, settings: Settings) -> int:
         for number, name in enumerate(names)
     ]
     query = exp.select(*columns).from_(settings.query.subquery("source"))
+    database = call.database
     database.execute(f"DROP TABLE IF EXISTS {SNAPSHOT}")
     temporary = exp.Properties(expressions=[exp.TemporaryProperty()])
-    database.execute(exp.Create(this=exp.to_table(SNAPSHOT), kind="TABLE", properties=temporary, expression=query))
+    with call.in_callers_schema():
+        database.execute(exp.Create(this=exp.to_table(SNAPSHOT), kind="TABLE", properties=temporary, expression=query))
     rows = int(database.value(f"SELECT count(*) FROM {SNAPSHOT}"))
     if settings.key and rows:
         _check_key(database, settings)
@@ -198,17 +207,18 @@ def encode(database: Database, settings: Settings) -> Microdata:
     for number in hierarchies:
         database.unregister(f"leaves_{number}")
 
-    order = np.argsort(data["identity"])  # rows of equal identity are interchangeable
+    place = np.argsort(data.pop("row"), kind="stable")  # the joins may have changed the order
+    data = {name: values[place] for name, values in data.items()}
     attributes: list[Attribute] = []
     for number, quasi_identifier in enumerate(settings.quasi_identifiers):
         if number in hierarchies:
-            leaf = np.asarray(data[f"leaf_{number}"], dtype=np.int64)[order]
+            leaf = np.asarray(data[f"leaf_{number}"])
             attributes.append(CategoricalAttribute(quasi_identifier.name, hierarchies[number], leaf))
         else:
-            attributes.append(_numeric_attribute(quasi_identifier.name, number, numeric[number], data, order))
+            attributes.append(_numeric_attribute(quasi_identifier.name, number, numeric[number], data))
     weights = [settings.weights.get(attribute.name, 1.0) for attribute in attributes]
-    row = np.asarray(data["row"], dtype=np.int64)[order]
-    return Microdata(row, attributes, _encoding(attributes, weights), warnings)
+    row = np.argsort(data["identity"])  # rows of equal identity are interchangeable
+    return Microdata(attributes, _encoding(attributes, weights, row), row, warnings)
 
 
 def _identity(settings: Settings) -> str:
@@ -298,13 +308,11 @@ def _observed_steps(
     return None if first is None else (int(first), int(last))
 
 
-def _numeric_attribute(
-    name: str, number: int, plan: dict[str, Any], data: dict[str, Any], order: NDArray[np.int64]
-) -> NumericAttribute:
+def _numeric_attribute(name: str, number: int, plan: dict[str, Any], data: dict[str, Any]) -> NumericAttribute:
     """The encoded column of one numeric quasi-identifier, from what the plan's SQL has read."""
-    low = np.asarray(data[f"low_{number}"], dtype=np.int64)[order]
-    high = np.asarray(data[f"high_{number}"], dtype=np.int64)[order] if f"high_{number}" in data else low
-    missing = np.asarray(data[f"missing_{number}"], dtype=bool)[order]
+    low = np.asarray(data[f"low_{number}"], dtype=np.int64)
+    high = np.asarray(data[f"high_{number}"], dtype=np.int64) if f"high_{number}" in data else low
+    missing = np.asarray(data[f"missing_{number}"], dtype=bool)
     first, last = plan["domain"]
     if plan["ranks"] is None:
         return NumericAttribute(name, plan["step"], low, high, missing, (0, last - first), first)
@@ -405,8 +413,8 @@ def _refuse_missing(
     )
 
 
-def _encoding(attributes: list[Attribute], weights: list[float]) -> Encoding:
-    """The search's view of the attributes."""
+def _encoding(attributes: list[Attribute], weights: list[float], row: NDArray[np.int64]) -> Encoding:
+    """The search's view of the attributes; ``row`` says which of their rows stands where."""
     trees = [each.hierarchy for each in attributes if isinstance(each, CategoricalAttribute)]
     most_codes = max((int(tree.level_codes.max(initial=0)) for tree in trees), default=0)
     dtype: type[np.unsignedinteger] = np.uint16 if most_codes < np.iinfo(np.uint16).max else np.uint32
@@ -434,7 +442,7 @@ def _encoding(attributes: list[Attribute], weights: list[float]) -> Encoding:
             unit_weights[block] = weight / size
         first += size
     return Encoding(
-        codes=codes,
+        codes=codes[row],
         caps=caps,
         weights=unit_weights,
         columns=columns,

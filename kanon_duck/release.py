@@ -18,8 +18,18 @@ from kanon_duck.settings import Settings
 from kanon_duck.sql import Database
 
 
-def store(database: Database, number: int, microdata: Microdata, labels: NDArray[np.int64], classes: Classes) -> None:
-    """Write the private state of a masked view: its classes with their released cells, and its members."""
+def store(
+    database: Database,
+    number: int,
+    settings: Settings,
+    microdata: Microdata,
+    labels: NDArray[np.int64],
+    classes: Classes,
+) -> None:
+    """Write the private state of a masked view: its classes with their released cells, and its members.
+
+    A member is its key, its sensitive and kept values, and its class (NULL: left out).
+    """
     database.register("class_cells", classes.cells)
     selected, joins = ["class_cells.class", "class_cells.rows", "class_cells.reader_class"], []
     for position, attribute in enumerate(microdata.attributes):
@@ -36,11 +46,13 @@ def store(database: Database, number: int, microdata: Microdata, labels: NDArray
         )
     finally:
         database.unregister("class_cells")
-    membership = pa.table({"row": microdata.row, "class": pa.array(labels, mask=labels < 0)})
-    database.register("membership", membership)
+    placed = microdata.in_snapshot_order(labels)
+    database.register("membership", pa.table({"class": pa.array(placed, mask=placed < 0)}))
+    roles = settings.roles()
+    private = [f"{role}_{place}" for role in ("key", "sensitive", "kept") for place in range(len(roles[role]))]
     database.execute(
-        f"CREATE TABLE {members_table(number)} AS SELECT snapshot.*, membership.class "
-        f"FROM {SNAPSHOT} AS snapshot JOIN membership ON membership.row = snapshot.rowid"
+        f"CREATE TABLE {members_table(number)} AS SELECT {', '.join(private)}, membership.class "
+        f"FROM {SNAPSHOT} AS snapshot POSITIONAL JOIN membership"
     )
     database.unregister("membership")
 
@@ -94,7 +106,7 @@ def released_columns(settings: Settings) -> list[tuple[str, exp.Column]]:
     return columns
 
 
-def publish(database: Database, number: int, settings: Settings) -> ClassSizes:
+def publish(database: Database, number: int, settings: Settings, catalog: str) -> ClassSizes:
     """Write the released rows, check them as a reader would, and only then make the masked view.
 
     Nothing of the source's order reaches readers: the rows are sorted by what is released and by nothing
@@ -106,12 +118,17 @@ def publish(database: Database, number: int, settings: Settings) -> ClassSizes:
         When the released rows break the declared model; the view is not made then.
     """
     columns = released_columns(settings)
-    own = [f"members.{role}_{n}" for role in ("sensitive", "kept") for n in range(len(settings.roles()[role]))]
-    query = (
-        exp.select(*(source.as_(name, quoted=True) for name, source in columns))
+    own = [f"{role}_{place}" for role in ("sensitive", "kept") for place in range(len(settings.roles()[role]))]
+    ordered = (  # the sort carries no cells: they are joined to its result
+        exp.select("members.class", *(f"members.{name}" for name in own))
         .from_(exp.to_table(members_table(number)).as_("members"))
         .join(exp.to_table(classes_table(number)).as_("classes"), on="classes.class = members.class")
-        .order_by("classes.reader_class", *own)
+        .order_by("classes.reader_class", *(f"members.{name}" for name in own))
+    )
+    query = (
+        exp.select(*(source.as_(name, quoted=True) for name, source in columns))
+        .from_(ordered.subquery("members"))
+        .join(exp.to_table(classes_table(number)).as_("classes"), on="classes.class = members.class")
     )
     table = released_table(settings.name)
     database.execute(exp.Create(this=table, kind="TABLE", expression=query))
@@ -124,7 +141,7 @@ def publish(database: Database, number: int, settings: Settings) -> ClassSizes:
             f"the release would have a class of {sizes.smallest} rows where k is {settings.model.k}: nothing was "
             "released; please report this as an error of kanon_duck"
         )
-    view = exp.table_(settings.view[1], db=settings.view[0], quoted=True)
+    view = exp.table_(settings.view[1], db=settings.view[0], catalog=catalog, quoted=True)
     database.execute(exp.Create(this=view, kind="VIEW", expression=released))
     return sizes
 

@@ -10,6 +10,7 @@ happens inside the statement's last question, so work whose statement is gone is
 from __future__ import annotations
 
 import json
+import math
 import signal
 import threading
 import time
@@ -22,10 +23,10 @@ from types import FrameType
 from typing import Any
 
 import duckdb
-from sqlglot import exp
 
 from kanon_duck.call import Call, Row
 from kanon_duck.errors import Cancelled, KanonError
+from kanon_duck.progress import Progress, clear, shown
 from kanon_duck.sql import Database, StatementError
 
 FUNCTION = "kanon_duck_is_not_installed_on_this_connection"
@@ -55,6 +56,7 @@ class Work:
     interrupts_before: int = field(default_factory=lambda: _interrupts)
     interrupted: bool = False
     connection: int | None = None
+    progress: Progress = field(default_factory=Progress)
     rows: list[Row] | None = None
     error: BaseException | None = None
     ending: threading.Lock = field(default_factory=threading.Lock)
@@ -62,9 +64,9 @@ class Work:
     ended: threading.Event = field(default_factory=threading.Event)
     thread: threading.Thread | None = None
 
-    def asked(self) -> None:
-        """Note that the statement still waits."""
-        self.last_beat = time.monotonic()
+    def asked(self, until: float | None = None) -> None:
+        """Note that the statement waits: until some moment, or was there just now."""
+        self.last_beat = time.monotonic() if until is None else until
         self.beat.set()
 
     def stopped(self) -> bool:
@@ -72,7 +74,7 @@ class Work:
         return self.interrupted or _interrupts != self.interrupts_before
 
     def checkpoint(self, share: float | None = None) -> None:
-        """Stop here if the statement has been interrupted.
+        """Stop here if the statement has been interrupted; note the share of the present phase that is done.
 
         Raises
         ------
@@ -85,6 +87,13 @@ class Work:
             self.beat.clear()
             if not self.beat.wait(2 * SILENCE_SECONDS):
                 raise Cancelled
+        if share is not None:
+            self.progress.done(share)
+
+    def phase(self, name: str) -> None:
+        """Note that a phase begins, and stop here if the statement has been interrupted."""
+        self.progress.begin(name)
+        self.checkpoint()
 
 
 @dataclass
@@ -148,12 +157,15 @@ class Instance:
     def advance(self, token: str) -> str | None:
         """One beat: 'done' when the work has ended, None to be asked again."""
         work = self.works[token]
-        work.asked()
+        work.asked(until=math.inf)  # a terminal that takes no output may hold up the beat, but not the work
         try:
-            return "done" if work.done.wait(BEAT_SECONDS) or work.stopped() else None
+            if not work.stopped():
+                with shown(work.progress):
+                    work.done.wait(BEAT_SECONDS)
         except KeyboardInterrupt:  # of a handler that is not ours
             work.interrupted = True
-            return "done"
+        work.asked()
+        return "done" if work.done.is_set() or work.stopped() else None
 
     def finish(self, token: str) -> str:
         """Commit the work, or roll it back, and say how it ended: a JSON object with rows or error."""
@@ -186,10 +198,11 @@ class Instance:
                 work.checkpoint()
                 has_turn = self.turn.acquire(timeout=BEAT_SECONDS)
             try:
+                work.phase("working")
                 catalog, schema = request["catalog"], request["schema"]
-                database.execute(exp.Use(this=exp.table_(schema, db=catalog, quoted=True)))
                 database.execute("BEGIN TRANSACTION")
-                call = Call(database, request["arguments"], schema, catalog, work.checkpoint)
+                call = Call(database, request["arguments"], schema, catalog, work.checkpoint, work.phase)
+                call.use_our_schemas()
                 work.rows = self.procedures[verb](call)
             except Exception as error:  # whatever it is, the caller's statement must hear of it
                 work.error = error
@@ -236,6 +249,8 @@ def serve(connection: duckdb.DuckDBPyConnection, procedures: Mapping[str, Proced
             instance.connections.append(weakref.ref(connection))
         return
 
+    # one of DuckDB's threads waits in our function while others do the work
+    connection.execute("SET GLOBAL external_threads = 0").fetchall()
     instance = Instance(procedures, [weakref.ref(connection)])
     _instances[instance.identity] = instance
     text = "VARCHAR"
@@ -260,6 +275,7 @@ def _count_interrupts() -> None:
     def count(number: int, frame: FrameType | None) -> None:
         global _interrupts
         _interrupts += 1
+        clear()  # now: the statement may end, and print, before a beat of another thread does
         while frame is not None and frame.f_code is not Instance.phase.__code__:
             frame = frame.f_back
         if frame is None:

@@ -139,7 +139,7 @@ def read_settings(call: Call) -> Settings:
     view = view_parts(call, read.text(given, "view_name"))
     source = read.text(given, "source")
     query = read_source(call, source, "source")
-    columns = dict(source_columns(call.database, query))
+    columns = dict(source_columns(call, query))
     key = [read.one_of("key", name, columns, "column of the source") for name in read.names(given, "key")]
     secure = read.boolean(given, "secure", True)
     if not key and secure:

@@ -95,19 +95,26 @@ def read_query(call: Call, text: str, argument: str) -> exp.Query:
             "write a query that always gives the same rows"
         )
     # the text stays a string for DuckDB's own parser: it is never pasted into a statement of ours
-    read = exp.Anonymous(this="query", expressions=[exp.Literal.string(text)])
-    query = exp.select("*").from_(exp.Table(this=read))
+    query = exp.select("*").from_(table_function("query", exp.Literal.string(text)))
     try:
-        call.database.execute(query.limit(0))
+        with call.in_callers_schema():
+            call.database.execute(query.limit(0))
     except StatementError as error:
         reason = str(error.__cause__).splitlines()[0]
         raise KanonError(f"{argument}: the query cannot be read: {reason}") from error
     return query
 
 
-def columns(database: Database, query: exp.Query) -> list[tuple[str, str]]:
+def table_function(name: str, *arguments: exp.Expression) -> exp.Table:
+    """A call of DuckDB's own table function of a name, also where the caller has a macro of that name."""
+    called = exp.Anonymous(this=name, expressions=[*arguments])
+    return exp.Table(this=called, db=exp.to_identifier("main"), catalog=exp.to_identifier("system"))
+
+
+def columns(call: Call, query: exp.Query) -> list[tuple[str, str]]:
     """Names and DuckDB types of a query's columns."""
-    return [row[:2] for row in database.rows(exp.Describe(this=query))]
+    with call.in_callers_schema():
+        return [row[:2] for row in call.database.rows(exp.Describe(this=query))]
 
 
 def _volatile_function(database: Database, serialized: Any) -> str | None:

@@ -33,6 +33,6 @@ CREATE OR REPLACE VIEW kanon.hierarchy_nodes AS
 SELECT
     leaves.hierarchy,
     leaves.leaf,
-    unnest(range(len(leaves.path)))::INTEGER AS level,
+    unnest(system.main.range(system.main.len(leaves.path)))::INTEGER AS level,
     unnest(leaves.path) AS ancestor
 FROM kanon_private.hierarchy_leaves AS leaves;

@@ -1,11 +1,14 @@
 -- The procedures: one macro per verb. Each passes its options by name to the Python side and declares the
 -- columns it returns. CALL kanon.verb(...) for what changes something, FROM kanon.verb(...) for what reads.
 
+-- Macros are read where they are called: functions are named with DuckDB's own schema, so that no macro of the
+-- caller's takes their place.
+
 -- Starts the work, asks until it is done (so that an interrupt of the statement reaches it), ends it.
 CREATE OR REPLACE MACRO kanon_private.run(verb, arguments) AS TABLE
 WITH RECURSIVE work(token, state) AS (
-    SELECT kanon_duck_is_not_installed_on_this_connection('start', verb, CAST(json_object(
-               'catalog', current_database(), 'schema', current_schema(), 'connection', current_connection_id(),
+    SELECT kanon_duck_is_not_installed_on_this_connection('start', verb, CAST(system.main.json_object(
+               'catalog', system.main.current_database(), 'schema', system.main.current_schema(), 'connection', system.main.current_connection_id(),
                'arguments', arguments) AS VARCHAR)),
            CAST(NULL AS VARCHAR)
     UNION ALL
@@ -13,34 +16,36 @@ WITH RECURSIVE work(token, state) AS (
 ), ending AS MATERIALIZED (
     SELECT kanon_duck_is_not_installed_on_this_connection('finish', token, NULL) AS outcome FROM work WHERE state IS NOT NULL
 )
-SELECT CASE WHEN outcome->>'error' IS NOT NULL THEN error(outcome->>'error') ELSE outcome->'rows' END AS result FROM ending;
+SELECT CASE WHEN system.main.json_extract_string(outcome, 'error') IS NULL THEN system.main.json_extract(outcome, 'rows')
+            ELSE system.main.error(system.main.json_extract_string(outcome, 'error')) END AS result
+FROM ending;
 
 CREATE OR REPLACE MACRO kanon.create_hierarchy(hierarchy, prefix := NULL, levels := NULL, edges := NULL, intervals
     := NULL, dates := NULL) AS TABLE
-SELECT unnest(from_json(result,
+SELECT unnest(system.main.from_json(result,
     '[{"hierarchy": "VARCHAR", "kind": "VARCHAR", "leaves": "BIGINT", "nodes": "BIGINT", "height": "BIGINT"}]'), recursive := true)
 FROM kanon_private.run('create_hierarchy',
-    json_object('hierarchy', hierarchy, 'prefix', prefix, 'levels', levels, 'edges', edges, 'intervals',
+    system.main.json_object('hierarchy', hierarchy, 'prefix', prefix, 'levels', levels, 'edges', edges, 'intervals',
      intervals, 'dates', dates));
 
 CREATE OR REPLACE MACRO kanon.extend_hierarchy(hierarchy, levels := NULL, edges := NULL) AS TABLE
-SELECT unnest(from_json(result,
+SELECT unnest(system.main.from_json(result,
     '[{"hierarchy": "VARCHAR", "kind": "VARCHAR", "leaves": "BIGINT", "nodes": "BIGINT", "height": "BIGINT"}]'), recursive := true)
 FROM kanon_private.run('extend_hierarchy',
-    json_object('hierarchy', hierarchy, 'levels', levels, 'edges', edges));
+    system.main.json_object('hierarchy', hierarchy, 'levels', levels, 'edges', edges));
 
 CREATE OR REPLACE MACRO kanon.drop_hierarchy(hierarchy) AS TABLE
-SELECT unnest(from_json(result,
+SELECT unnest(system.main.from_json(result,
     '[{"hierarchy": "VARCHAR", "kind": "VARCHAR", "leaves": "BIGINT", "nodes": "BIGINT", "height": "BIGINT"}]'), recursive := true)
 FROM kanon_private.run('drop_hierarchy',
-    json_object('hierarchy', hierarchy));
+    system.main.json_object('hierarchy', hierarchy));
 
 CREATE OR REPLACE MACRO kanon.create_masked_view(view_name, source := NULL, key := NULL, quasi_identifiers := NULL,
     sensitive := NULL, keep := NULL, k := NULL, l := NULL, entropy_l := NULL, recursive_cl := NULL, p := NULL, alpha
     := NULL, t := NULL, protected := NULL, method := NULL, effort := NULL, method_options := NULL, maintenance :=
     NULL, secure := NULL, on_delete := NULL, patience := NULL, capture := NULL, max_suppression := NULL, weights :=
     NULL, unit := NULL, seed := NULL, allow_unsafe_keep := NULL, independent := NULL, derive_from := NULL) AS TABLE
-SELECT unnest(from_json(result,
+SELECT unnest(system.main.from_json(result,
     '[{"view_name": "VARCHAR", "release": "BIGINT", "released_at": "TIMESTAMP", "cause": "VARCHAR", "rows":
      "BIGINT", "classes": "BIGINT", "waiting": "BIGINT", "suppressed": "BIGINT", "inserted": "BIGINT",
      "updated": "BIGINT", "deleted": "BIGINT", "moved": "BIGINT", "counterfeits": "BIGINT", "k_achieved":
@@ -49,7 +54,7 @@ SELECT unnest(from_json(result,
      "vulnerable_rows": "BIGINT", "method": "VARCHAR", "settings_version": "INTEGER", "not_released":
      "VARCHAR[]", "warnings": "VARCHAR[]", "seconds": "DOUBLE"}]'), recursive := true)
 FROM kanon_private.run('create_masked_view',
-    json_object('view_name', view_name, 'source', source, 'key', key, 'quasi_identifiers', quasi_identifiers,
+    system.main.json_object('view_name', view_name, 'source', source, 'key', key, 'quasi_identifiers', quasi_identifiers,
      'sensitive', sensitive, 'keep', keep, 'k', k, 'l', l, 'entropy_l', entropy_l, 'recursive_cl',
      recursive_cl, 'p', p, 'alpha', alpha, 't', t, 'protected', protected, 'method', method, 'effort', effort,
      'method_options', method_options, 'maintenance', maintenance, 'secure', secure, 'on_delete', on_delete,
@@ -58,28 +63,28 @@ FROM kanon_private.run('create_masked_view',
      derive_from));
 
 CREATE OR REPLACE MACRO kanon.drop_masked_view(view_name) AS TABLE
-SELECT unnest(from_json(result,
+SELECT unnest(system.main.from_json(result,
     '[{"view_name": "VARCHAR", "releases": "BIGINT"}]'), recursive := true)
 FROM kanon_private.run('drop_masked_view',
-    json_object('view_name', view_name));
+    system.main.json_object('view_name', view_name));
 
 CREATE OR REPLACE MACRO kanon.check(view_name, release := NULL, quasi_identifiers := NULL) AS TABLE
-SELECT unnest(from_json(result,
+SELECT unnest(system.main.from_json(result,
     '[{"release": "BIGINT", "requirement": "VARCHAR", "attribute": "VARCHAR", "required": "DOUBLE",
      "achieved": "DOUBLE", "violating_rows": "BIGINT", "passed": "BOOLEAN"}]'), recursive := true)
 FROM kanon_private.run('check',
-    json_object('view_name', view_name, 'release', release, 'quasi_identifiers', quasi_identifiers));
+    system.main.json_object('view_name', view_name, 'release', release, 'quasi_identifiers', quasi_identifiers));
 
 CREATE OR REPLACE MACRO kanon.quality(view_name) AS TABLE
-SELECT unnest(from_json(result,
+SELECT unnest(system.main.from_json(result,
     '[{"attribute": "VARCHAR", "kind": "VARCHAR", "information_loss": "DOUBLE", "information_loss_per_row":
      "DOUBLE", "distinct_values": "BIGINT", "root_share": "DOUBLE"}]'), recursive := true)
 FROM kanon_private.run('quality',
-    json_object('view_name', view_name));
+    system.main.json_object('view_name', view_name));
 
 CREATE OR REPLACE MACRO kanon.explain(view_name, key := NULL) AS TABLE
-SELECT unnest(from_json(result,
+SELECT unnest(system.main.from_json(result,
     '[{"key": "VARCHAR", "status": "VARCHAR", "class": "BIGINT", "class_rows": "BIGINT", "generalization":
      "VARCHAR", "reason": "VARCHAR"}]'), recursive := true)
 FROM kanon_private.run('explain',
-    json_object('view_name', view_name, 'key', key));
+    system.main.json_object('view_name', view_name, 'key', key));

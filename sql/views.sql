@@ -12,8 +12,8 @@ SELECT view.name, settings.* EXCLUDE (view_number, settings_version), view.setti
        view.waiting, view.status, view.reason, view.checked_at, view.refresh_recommended
 FROM kanon_private.masked_views AS view
 JOIN kanon_private.settings AS settings USING (view_number, settings_version)
-JOIN (FROM kanon_private.releases SELECT view_number, max(release) AS release,
-             max_by(released_at, release) AS released_at, max_by(rows, release) AS rows
+JOIN (FROM kanon_private.releases SELECT view_number, system.main.max(release) AS release,
+             system.main.max_by(released_at, release) AS released_at, system.main.max_by(rows, release) AS rows
       GROUP BY view_number) AS latest USING (view_number)
 WHERE view.dropped_at IS NULL
 ORDER BY view.name;

@@ -269,7 +269,6 @@ def test_unqualified_names_are_the_callers(clinic: Clinic) -> None:
     clinic.connection.execute(
         "CREATE SCHEMA clinic; CREATE TABLE clinic.t AS SELECT 7 AS x; CREATE TABLE t AS SELECT 8 AS x"
     )
-    clinic.database.execute("USE memory.clinic")  # as the runner does
     call = Call(clinic.database, {}, schema="clinic")
     for text, value in [
         ("t", 7),
@@ -282,7 +281,9 @@ def test_unqualified_names_are_the_callers(clinic: Clinic) -> None:
         ("SELECT (SELECT max(x) FROM t)", 7),
         ("SELECT x FROM main.t", 8),
     ]:
-        assert clinic.database.value(read_source(call, text, "source")) == value, text
+        query = read_source(call, text, "source")
+        with call.in_callers_schema():
+            assert clinic.database.value(query) == value, text
 
 
 # --- extending and dropping

@@ -281,8 +281,8 @@ def test_kept_columns_stay_with_their_rows(connection: duckdb.DuckDBPyConnection
     shown = Counter(map(str, connection.execute("SELECT ward, list, illness FROM v").fetchall()))
     assert shown == Counter(map(str, connection.execute("SELECT ward, list, illness FROM t").fetchall()))
     inside = connection.execute("""
-        SELECT count(*) FROM kanon_private.members_1 AS m JOIN kanon_private.classes_1 AS c USING (class)
-        WHERE m.quasi_identifier_0 BETWEEN c.quasi_identifier_0_min AND c.quasi_identifier_0_max
+        SELECT count(*) FROM t JOIN kanon_private.members_1 ON key_0 = t.id JOIN kanon_private.classes_1 AS c USING (class)
+        WHERE t.age BETWEEN c.quasi_identifier_0_min AND c.quasi_identifier_0_max
     """).fetchall()
     assert inside == [(300,)]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import random
 import signal
@@ -9,12 +10,18 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
 
 import kanon_duck
+from kanon_duck import release, runner
+from kanon_duck.procedures import create_masked_view
+
+auto = importlib.import_module("kanon_duck.clustering.auto")  # the package has a function of that name
 
 KILLS = 24
 
@@ -94,6 +101,139 @@ print(connection.execute("SELECT count(*) FROM kanon.masked_views").fetchall())
     lines = done.stdout.splitlines()
     assert [line.split()[0] for line in lines[:8]] == ["stopped"] * 8, done.stdout + done.stderr
     assert lines[8] == "[(0,)]"
+
+
+PHASES = {
+    "snapshot": (create_masked_view, "take_snapshot"),
+    "encoding": (create_masked_view, "encode"),
+    "order": (auto, "order"),
+    "cut": (auto, "cut"),
+    "annealing": (auto, "anneal"),
+    "suppression": (create_masked_view, "suppress"),
+    "generalizing": (create_masked_view, "generalize"),
+    "storing": (create_masked_view, "store"),
+    "publishing": (create_masked_view, "publish"),
+    "checking": (release, "class_sizes"),
+    "just before the commit": (create_masked_view, "release_row"),
+}
+"""What begins each phase of a creation."""
+
+PHASED = MASK.format("max_suppression => 0.05,")
+
+
+def no_thread_is_left() -> bool:
+    """Whether only the main thread runs, now or shortly; DuckDB's own threads are daemons to Python."""
+    deadline = time.monotonic() + 5
+    while [thread for thread in threading.enumerate() if not thread.daemon] != [threading.main_thread()]:
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+@pytest.mark.surface
+@pytest.mark.parametrize("phase", PHASES)
+def test_interrupt_in_each_phase_leaves_the_old_state(
+    connection: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch, phase: str
+) -> None:
+    connection.execute(PEOPLE.format(400))
+    before = state(connection)
+    monkeypatch.setattr(runner, "SILENCE_SECONDS", 0.25)
+    module, name = PHASES[phase]
+    function = getattr(module, name)
+
+    def interrupted(*arguments: Any, **options: Any) -> Any:
+        connection.interrupt()  # in the thread of the work, which is another than the statement's
+        return function(*arguments, **options)
+
+    with monkeypatch.context() as changed:
+        changed.setattr(module, name, interrupted)
+        with pytest.raises(duckdb.InterruptException):
+            connection.execute(PHASED)
+    wait_until_ended(connection)
+    assert state(connection) == before
+    assert no_thread_is_left()
+    connection.execute(PHASED)
+    assert connection.execute("SELECT passed FROM kanon.check('masked')").fetchall() == [(True,)]
+
+
+@pytest.mark.surface
+def test_control_c_in_each_phase_leaves_the_old_state(tmp_path: Path) -> None:
+    phases = {phase: (module.__name__, name) for phase, (module, name) in PHASES.items()}
+    code = f"""
+import importlib, os, signal, sys, threading, time
+import kanon_duck
+from kanon_duck import runner
+from tests.test_transactions import PEOPLE, PHASED, no_thread_is_left, state, wait_until_ended
+
+connection = kanon_duck.connect()
+connection.execute(PEOPLE.format(400))
+before = state(connection)
+phases = {{phase: (importlib.import_module(module), name) for phase, (module, name) in {phases}.items()}}
+for phase, (owner, name) in (phases | {{"commit": (runner.Instance, "finish")}}).items():
+    function = getattr(owner, name)
+    def interrupted(*arguments, **options):
+        seen = runner._interrupts
+        os.kill(os.getpid(), signal.SIGINT)
+        while runner._interrupts == seen:  # until the main thread has noticed
+            time.sleep(0.001)
+        return function(*arguments, **options)
+    setattr(owner, name, interrupted)
+    try:
+        connection.execute(PHASED)
+        print(phase, "finished")
+    except BaseException as error:
+        print(phase, "stopped")
+    setattr(owner, name, function)
+    wait_until_ended(connection)
+    print(state(connection) == before, no_thread_is_left())
+connection.execute(PHASED)
+print(connection.execute("SELECT passed FROM kanon.check('masked')").fetchall())
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    expected = [line for phase in [*PHASES, "commit"] for line in (f"{phase} stopped", "True True")]
+    assert done.stdout.splitlines() == [*expected, "[(True,)]"], done.stdout + done.stderr
+
+
+@pytest.mark.surface
+def test_interrupt_of_a_call_that_waits_for_its_turn(
+    connection: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connection.execute(PEOPLE.format(400))
+    other = connection.cursor()
+    begun, go_on = threading.Event(), threading.Event()
+    take_snapshot = create_masked_view.take_snapshot
+
+    def held(*arguments: Any) -> int:
+        begun.set()
+        assert go_on.wait(30)
+        return take_snapshot(*arguments)
+
+    monkeypatch.setattr(create_masked_view, "take_snapshot", held)
+    with ThreadPoolExecutor() as executor:
+        first = executor.submit(connection.execute, PHASED)
+        assert begun.wait(30)
+        second = executor.submit(other.execute, PHASED.replace("'masked'", "'waiting'"))
+        instance = [*runner._instances.values()][-1]
+        while len(instance.works) < 2:
+            time.sleep(0.01)
+        while not second.done():
+            other.interrupt()
+            wait([second], timeout=0.05)
+        assert isinstance(second.exception(), duckdb.InterruptException)
+        assert not first.done()
+        go_on.set()
+        first.result()
+    assert connection.execute("SELECT name FROM kanon.masked_views").fetchall() == [("masked",)]
+    other.execute(PHASED.replace("'masked'", "'waiting'").replace("k => 5", "independent => true, k => 5"))
+    assert no_thread_is_left()
 
 
 def test_kill_at_any_moment_leaves_the_old_state(tmp_path: Path) -> None:

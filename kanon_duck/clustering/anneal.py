@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from kanon_duck.clustering.members import class_members
 from kanon_duck.clustering.order import random_orders
-from kanon_duck.clustering.parallel import Checkpoint, run
+from kanon_duck.clustering.parallel import Checkpoint, part, run
 from kanon_duck.encoding import Encoding
 from kanon_duck.kernels.anneal import anneal_steps, fill_losses, find_neighbours, split_large
 
@@ -90,7 +90,8 @@ def anneal(
         # in odd rounds the borders lie in the middle of the windows of even ones
         shift = 0.5 if number % 2 else 0.0
         shares = np.r_[0.0, np.arange(1, windows + shift) - shift, windows] / windows
-        labels = _anneal_round(encoding, labels, k, [seed, number], steps_per_row / rounds, shares, checkpoint)
+        of_round = part(checkpoint, number / rounds, (number + 1) / rounds)
+        labels = _anneal_round(encoding, labels, k, [seed, number], steps_per_row / rounds, shares, of_round)
     return labels
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from kanon_duck.clustering.anneal import anneal
 from kanon_duck.clustering.cut import cut
 from kanon_duck.clustering.order import order
-from kanon_duck.clustering.parallel import Checkpoint
+from kanon_duck.clustering.parallel import Checkpoint, part
 from kanon_duck.encoding import Encoding
 from kanon_duck.models import PrivacyModel
 
@@ -72,7 +72,8 @@ def auto(
     model.refuse_too_few(encoding.rows)
     steps = steps_per_row(effort, encoding.rows, model.k)
     seed = int(generator.integers(2**63))
-    labels = cut(encoding, order(encoding, checkpoint), model.k, checkpoint)
+    ordered = order(encoding, part(checkpoint, 0.0, 0.1))
+    labels = cut(encoding, ordered, model.k, part(checkpoint, 0.1, 0.2))
     if steps > 0:
-        labels = anneal(encoding, labels, model.k, seed, steps, checkpoint)
+        labels = anneal(encoding, labels, model.k, seed, steps, part(checkpoint, 0.2, 1.0))
     return labels

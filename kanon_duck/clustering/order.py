@@ -6,7 +6,7 @@ along a Hilbert curve (which saves half of what was left of their weights; the v
 NULLs from numbers). Its price is the entropy of its attribute down to that level for each unit of loss
 it saves: coarse levels and skewed columns come first, deep and even ones last.
 
-Cost: O(n) to build the keys, one sort of n numbers. Source of the two halves: sorting by rising
+Cost: O(n) to build the keys, one sort of n keys. Source of the two halves: sorting by rising
 entropy, and Hilbert curves for k-anonymity (Ghinita, Karras, Kalnis & Mamoulis, VLDB 2007).
 """
 
@@ -19,7 +19,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_duck.clustering.parallel import Checkpoint, run
+from kanon_duck.clustering.parallel import Checkpoint, part, run
 from kanon_duck.encoding import Encoding
 from kanon_duck.kernels.hilbert import hilbert_keys, pack_keys
 
@@ -172,10 +172,27 @@ def order(encoding: Encoding, checkpoint: Checkpoint) -> NDArray[np.int64]:
         pause()
         keys[number] = sort_keys(codes, positions, parts)
 
-    run([partial(fill, number) for number in range(len(stretches))], checkpoint)
-    words = np.concatenate(keys, axis=1)
-    checkpoint(None)
-    return np.lexsort(words[::-1])
+    run([partial(fill, number) for number in range(len(stretches))], part(checkpoint, 0.0, 0.5))
+    return _sorted(np.concatenate(keys, axis=1), part(checkpoint, 0.5, 1.0))
+
+
+def _sorted(words: NDArray[np.uint64], checkpoint: Checkpoint) -> NDArray[np.int64]:
+    """The order that sorts keys of several words, equal ones as they stand: in pieces, each sorted by itself."""
+    first = words[0]
+    pieces = min(len(first) // STRETCH, 200) + 1
+    sample = np.sort(first[:: max(1, len(first) // SAMPLE)])
+    borders = np.unique(sample[np.arange(1, pieces) * len(sample) // pieces])
+    piece = np.searchsorted(borders, first, side="right").astype(np.uint8)
+    rows = np.argsort(piece, kind="stable")
+    stops = np.cumsum(np.bincount(piece, minlength=len(borders) + 1))
+
+    def sort(number: int, pause: Callable[[], None]) -> None:
+        pause()
+        place = slice(stops[number - 1] if number else 0, stops[number])
+        rows[place] = rows[place][np.lexsort(words[::-1, rows[place]])]
+
+    run([partial(sort, number) for number in range(len(stops))], checkpoint)
+    return rows
 
 
 def random_orders(
@@ -184,7 +201,7 @@ def random_orders(
     """Orders in which other rows stand close together: the attributes follow each other at random.
 
     Hierarchies count from the root down, numbers by sixteenths of their range; what does not fit one word
-    is left out.
+    together with the row's number is left out.
 
     Parameters
     ----------
@@ -199,9 +216,11 @@ def random_orders(
     """
     largest = codes.max(axis=0, where=codes != np.iinfo(codes.dtype).max, initial=0)
     attributes = len(encoding.numeric)
+    numbers = np.arange(len(codes), dtype=np.uint64)
+    number_bits = np.uint64(len(codes).bit_length())
     for _ in range(count):
         parts = []
-        free = 64
+        free = 64 - int(number_bits)
         for attribute in generator.permutation(attributes):
             for column in np.flatnonzero(encoding.attributes == attribute)[::-1]:
                 numeric = encoding.numeric[attribute]
@@ -210,4 +229,6 @@ def random_orders(
                 if free >= 0:
                     shift = max(int(encoding.caps[column]).bit_length() - 4, 0) if numeric else 0
                     parts.append(Component(int(column), shift, limit, 0.0))
-        yield np.argsort(sort_keys(codes, np.empty(0, np.uint64), parts)[0], kind="stable")
+        # numbers are sorted faster than an order that sorts them is found
+        numbered = np.sort(sort_keys(codes, np.empty(0, np.uint64), parts)[0] << number_bits | numbers)
+        yield (numbered & (np.uint64(1) << number_bits) - np.uint64(1)).astype(np.int64)

@@ -11,6 +11,12 @@ from numba import get_num_threads
 Checkpoint = Callable[[float | None], None]
 """Told the share of the work that is done, or None; raises when the work is to stop."""
 
+
+def part(checkpoint: Checkpoint, first: float, last: float) -> Checkpoint:
+    """A checkpoint for a part of the work: its shares from 0 to 1 are those from first to last of the whole."""
+    return lambda share: checkpoint(None if share is None else first + (last - first) * share)
+
+
 PATIENCE = 0.05
 """Seconds between two looks at the checkpoint."""
 

@@ -6,8 +6,6 @@ with parent NULL is a root.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from sqlglot import exp
 
 from kanon_duck import names, source
@@ -21,12 +19,10 @@ SEPARATORS = (";", ",")
 
 def read_edges(call: Call, text: str) -> None:
     """Fill ``kanon_edges`` from rows of (child, parent); a row of a label with itself says nothing."""
-    rows = _read(call, text, "edges")
-    cells = _cells(call, rows)
+    cells = _read(call, text, "edges")
     if len(cells) != 2:
         raise KanonError(f"edges: {text!r} has {len(cells)} columns; edges have two, the label and its parent")
-    pairs = _aliased(rows, [cells[0].as_("child"), cells[1].as_("parent")])
-    _keep(call, "kanon_given", pairs)
+    _keep(call, "kanon_given", exp.select(cells[0].as_("child"), cells[1].as_("parent")).from_("temp.kanon_rows"))
     orphan = call.database.row("SELECT parent FROM temp.kanon_given WHERE child IS NULL LIMIT 1")
     if orphan is not None:
         raise KanonError(f"edges: a row with parent {orphan[0]!r} has no label (NULL); leave such rows out")
@@ -48,10 +44,8 @@ def read_levels(call: Call, text: str) -> None:
     KanonError
         When a line has no leaf, a hole, or a label that returns, or a leaf has two paths or children.
     """
-    rows = _read(call, text, "levels")
-    line = exp.Array(expressions=_cells(call, rows))
-    lines = _aliased(rows, [line.as_("labels")]).distinct()
-    _keep(call, "kanon_lines", lines)
+    line = exp.Array(expressions=_read(call, text, "levels"))
+    _keep(call, "kanon_lines", exp.select(line.as_("labels")).from_("temp.kanon_rows").distinct())
     broken = call.database.row(
         "SELECT labels::VARCHAR FROM temp.kanon_lines "
         "WHERE labels[1] IS NULL OR list_count(labels[:list_count(labels)]) < list_count(labels) "
@@ -115,7 +109,21 @@ def _refuse_leaves_with_children(call: Call) -> None:
         )
 
 
-def _read(call: Call, text: str, argument: str) -> exp.Query:
+def _read(call: Call, text: str, argument: str) -> list[exp.Expression]:
+    """Put the rows of a query, a table or a file into ``kanon_rows``; returns its cells as canonical text.
+
+    The columns are renamed by place, so that any names will do.
+    """
+    rows = _query(call, text, argument)
+    types = [kind for _, kind in source.columns(call, rows)]
+    names_by_place = [f"column_{place}" for place in range(len(types))]
+    given = exp.TableAlias(this=exp.to_identifier("given"), columns=[*map(exp.to_identifier, names_by_place)])
+    with call.in_callers_schema():
+        _keep(call, "kanon_rows", exp.select("*").from_(exp.Subquery(this=rows, alias=given)))
+    return [canonical_text(exp.column(name), kind) for name, kind in zip(names_by_place, types, strict=True)]
+
+
+def _query(call: Call, text: str, argument: str) -> exp.Query:
     """The rows of a query, a table or a file."""
     if not isinstance(text, str) or not text.strip():
         raise KanonError(f"{argument}: {text!r} is not a text; write a query, a table's name or a file's path")
@@ -165,26 +173,7 @@ def _csv_query(path: str, separator: str, width: int) -> exp.Select:
         "parallel": exp.false(),
     }
     named = [exp.EQ(this=exp.to_identifier(name), expression=option) for name, option in options.items()]
-    reader = exp.Anonymous(this="read_csv", expressions=[exp.Literal.string(path), *named])
-    return exp.select("*").from_(exp.Table(this=reader))
-
-
-def _cells(call: Call, rows: exp.Query) -> list[exp.Expression]:
-    """The columns of rows that are read through `_aliased`, as canonical text."""
-    types = [kind for _, kind in source.columns(call.database, rows)]
-    return [canonical_text(exp.column(f"column_{place}", table="given"), kind) for place, kind in enumerate(types)]
-
-
-def _aliased(rows: exp.Query, selected: Sequence[exp.Expr]) -> exp.Select:
-    """A selection from rows whose columns are renamed by place, so that any column names will do."""
-    count = 1 + max(
-        int(column.name.removeprefix("column_")) for item in selected for column in item.find_all(exp.Column)
-    )
-    alias = exp.TableAlias(
-        this=exp.to_identifier("given"),
-        columns=[exp.to_identifier(f"column_{place}") for place in range(count)],
-    )
-    return exp.select(*selected).from_(exp.Subquery(this=rows, alias=alias))
+    return exp.select("*").from_(source.table_function("read_csv", exp.Literal.string(path), *named))
 
 
 def _keep(call: Call, name: str, rows: exp.Query) -> None:

@@ -84,10 +84,10 @@ def find_neighbours(codes, order, reach, caps, weights, neighbours, distances):
     """
     for place in range(order.size):
         row = order[place]
-        for near in range(max(0, place - reach), min(order.size, place + reach + 1)):
-            if near != place:
-                distance = np.float32(pair_cost(codes, row, order[near], caps, weights))
-                offer(neighbours, distances, row, order[near], distance)
+        for near in range(place + 1, min(order.size, place + reach + 1)):
+            distance = np.float32(pair_cost(codes, row, order[near], caps, weights))
+            offer(neighbours, distances, row, order[near], distance)
+            offer(neighbours, distances, order[near], row, distance)
 
 
 @njit(**INNER)

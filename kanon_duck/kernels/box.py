@@ -29,6 +29,16 @@ def fill_boxes(codes, labels, low, high, sizes):
 
 
 @njit(cache=True, nogil=True)
+def fill_intervals(low, high, labels, first, last):
+    """Lower ``first`` and raise ``last`` (classes,) by the interval of every labelled row; all are int64."""
+    for row in range(labels.size):
+        label = labels[row]
+        if label != NO_CLASS:
+            first[label] = min(first[label], low[row])
+            last[label] = max(last[label], high[row])
+
+
+@njit(cache=True, nogil=True)
 def least_increase(code, low, high, sizes, caps, weights):
     """The class whose total loss rises least when it takes in a row; the lowest number among equals.
 

@@ -45,6 +45,6 @@ def _rows(call: Call, view: MaskedView, release: int) -> exp.Select:
                 f"masked view {view.name} was dropped or replaced: readers do not see its release; "
                 "drop it with kanon.drop_masked_view and make it again"
             )
-        return exp.select("*").from_(exp.table_(view.view, db=view.schema, quoted=True))
+        return exp.select("*").from_(exp.table_(view.view, db=view.schema, catalog=call.catalog, quoted=True))
     rows = exp.func("kanon.as_of", exp.Literal.string(view.name), exp.Literal.number(release), dialect="duckdb")
     return exp.select("*").from_(exp.Table(this=rows))

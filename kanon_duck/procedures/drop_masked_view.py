@@ -12,7 +12,7 @@ def run(call: Call) -> list[Row]:
     """Drop a masked view. Its members and history stay, for checks of later views over the same source."""
     view = find_view(call)
     if shows_released_rows(call.database, call.catalog, view):  # else it is the owner's by now, and stays
-        masked_view = exp.table_(view.view, db=view.schema, quoted=True)
+        masked_view = exp.table_(view.view, db=view.schema, catalog=call.catalog, quoted=True)
         call.database.execute(exp.Drop(tables=[masked_view], kind="VIEW"))
     call.database.execute(exp.Drop(tables=[released_table(view.name)], kind="TABLE", exists=True))
     record_drop(call.database, view)

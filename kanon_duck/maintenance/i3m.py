@@ -1,0 +1,96 @@
+"""Incremental maintenance of a k-anonymous partition: I3M+ for inserted rows, I3M- for deleted ones.
+
+A batch is applied whole: first all deletions, and the old versions of updated rows; then all insertions,
+and the new versions. Every row goes where total information loss rises least. Cost: one look-up in the
+class index per row placed, and O(k) row comparisons per row that leaves a class. Source: Figures 1 and 2
+of Truta & Campan 2007.
+
+All functions change the partition's arrays in place and return the partition to go on with, whose index
+may be a new one. Where they are interrupted by what the checkpoint raises, the partition is of no use.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kanon_duck.clustering.parallel import Checkpoint
+from kanon_duck.kernels.box import NO_CLASS
+from kanon_duck.kernels.maintain import maintain
+from kanon_duck.maintenance.partition import Partition, with_free_entries
+
+NOTHING = np.empty(0, np.int64)
+
+
+def _work_through(
+    partition: Partition, classes: NDArray[np.int64], rows: NDArray[np.int64], k: int, checkpoint: Checkpoint
+) -> Partition:
+    """Put classes in order and place rows, stretch by stretch; see the kernel."""
+    steps = 2 * len(classes) + len(rows)
+    position, unsplit = 0, NO_CLASS
+    while position < steps or unsplit != NO_CLASS:
+        position, unsplit, crowded = maintain(*partition, classes, rows, position, unsplit, k)
+        if crowded:
+            partition = with_free_entries(partition)
+        checkpoint(position / steps)
+    return partition
+
+
+def delete_rows(partition: Partition, rows: NDArray[np.int64], k: int, checkpoint: Checkpoint) -> Partition:
+    """Take rows out of the partition, and disperse the classes that may not stand without them.
+
+    Classes that lost all rows are dropped first, so that no row is sent to them. Those that lost some are
+    looked at by rising number: one that may not stand when its turn comes is dispersed, its rows by rising
+    number, and one that may is split if it still has 2k rows or more, as a class does that takes in a row.
+
+    Guarantee: every class that lost rows satisfies the model afterwards, or is gone.
+
+    Parameters
+    ----------
+    partition : Partition
+    rows : int64, shape (rows to delete,)
+        Rows in no class are left alone.
+    k : int
+    checkpoint : function
+        Told the share of the work that is done; what it raises stops the work.
+
+    Returns
+    -------
+    Partition
+        Deleted rows have label -1. Where fewer than k rows remain there is no class left, and all rows
+        have label -1: there is nothing that could be published.
+    """
+    classes = np.unique(partition.labels[rows])
+    classes = classes[classes != NO_CLASS]
+    partition.labels[rows] = NO_CLASS
+    return _work_through(partition, classes, NOTHING, k, checkpoint)
+
+
+def insert_rows(partition: Partition, rows: NDArray[np.int64], k: int, checkpoint: Checkpoint) -> Partition:
+    """Place rows one after the other, each in the class whose total loss rises least, the lowest of equals.
+
+    A class that reaches 2k rows is split until every part is below, if the parts satisfy the model.
+
+    Parameters
+    ----------
+    partition : Partition
+    rows : int64, shape (rows to place,)
+        Rows in no class, in the order in which they are placed.
+    k : int
+    checkpoint : function
+        As in `delete_rows`.
+
+    Returns
+    -------
+    Partition
+        Without any class to join, the rows keep label -1: they must be clustered from scratch.
+    """
+    return _work_through(partition, NOTHING, rows, k, checkpoint)
+
+
+def split_large(partition: Partition, k: int, checkpoint: Checkpoint) -> Partition:
+    """Split every class of 2k rows or more until all parts are below, if the parts satisfy the model.
+
+    Total loss never rises. Parameters and result are as in `delete_rows`.
+    """
+    return _work_through(partition, np.flatnonzero(partition.class_index.sizes >= 2 * k), NOTHING, k, checkpoint)

@@ -1,0 +1,92 @@
+"""Annealing of the classes that a batch touched, and of those beside them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kanon_duck.clustering.anneal import anneal
+from kanon_duck.clustering.parallel import Checkpoint
+from kanon_duck.encoding import Encoding
+from kanon_duck.kernels.box import NO_CLASS
+from kanon_duck.maintenance.partition import Partition
+
+MOST_BESIDE, SHARE_BESIDE = 2, 0.05
+"""Classes annealed along on either side of a touched one, in the order in which they stand in the index, and
+the share of all classes that they may be: where many are touched, these stand beside each other anyway."""
+
+
+def improve_touched(
+    encoding: Encoding,
+    partition: Partition,
+    touched: NDArray[np.int64],
+    k: int,
+    seed: int,
+    steps_per_row: float,
+    checkpoint: Checkpoint,
+) -> NDArray[np.int64]:
+    """Lower the loss of touched classes by annealing them together with classes that are alike.
+
+    Guarantee: all other classes keep their rows, and every class keeps its number unless its rows change.
+
+    Parameters
+    ----------
+    encoding : Encoding
+        The one that the partition was built from.
+    partition : Partition
+        Every class has at least k rows. It is only read.
+    touched : int64, shape (classes,)
+        Numbers of classes; those without rows are left alone.
+    k, seed, steps_per_row, checkpoint
+        As in ``anneal``; steps are counted per row of the part that is annealed.
+
+    Returns
+    -------
+    int64, shape (n,)
+        Class of each row, -1 for one in none.
+    """
+    index = partition.class_index
+    classes_in_order = np.flatnonzero(index.sizes)
+    classes_in_order = classes_in_order[np.argsort(index.entries[classes_in_order])]
+    chosen = np.isin(classes_in_order, touched)
+    positions = np.flatnonzero(chosen)
+    beside = min(MOST_BESIDE, int(SHARE_BESIDE / 2 * len(classes_in_order)) // max(len(positions), 1))
+    near = positions[:, None] + np.arange(-beside, beside + 1)
+    chosen[np.clip(near, 0, len(classes_in_order) - 1)] = True
+    # classes that stand together in the index get close numbers, which make the windows
+    places = np.full(len(index.sizes) + 1, NO_CLASS)
+    places[classes_in_order[chosen]] = np.arange(np.count_nonzero(chosen))
+    place = places[partition.labels]  # NO_CLASS takes the last element, which belongs to no class
+    rows = np.flatnonzero(place != NO_CLASS)
+    labels = partition.labels.copy()
+    if steps_per_row * len(rows) >= 1:
+        part = replace(encoding, codes=encoding.codes[rows])
+        improved = anneal(part, place[rows], k, seed, steps_per_row, checkpoint)
+        labels[rows] = _keep_numbers(labels[rows], improved, int(index.used[0]))
+    return labels
+
+
+def _keep_numbers(before: NDArray[np.int64], after: NDArray[np.int64], unused: int) -> NDArray[np.int64]:
+    """Number the classes of ``after`` as in ``before`` as far as they go on, the others from ``unused`` on.
+
+    A class goes on from the one that gave it most rows, if that gave no other class more.
+    """
+    classes = int(after.max()) + 1
+    pairs, shared = np.unique(before * classes + after, return_counts=True)
+    old, new = np.divmod(pairs, classes)
+    goes_on = _first_largest(shared, old) & _first_largest(shared, new)
+    numbers = np.full(classes, NO_CLASS)
+    numbers[new[goes_on]] = old[goes_on]
+    fresh = np.flatnonzero(numbers == NO_CLASS)
+    numbers[fresh] = unused + np.arange(len(fresh))
+    return numbers[after]
+
+
+def _first_largest(values: NDArray[np.int64], groups: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Whether each value is the largest of its group, the first among equals."""
+    order = np.lexsort((-values, groups))
+    largest = np.zeros(len(values), bool)
+    largest[order[np.unique(groups[order], return_index=True)[1]]] = True
+    return largest

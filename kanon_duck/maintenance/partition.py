@@ -1,0 +1,81 @@
+"""The state that maintenance works on."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kanon_duck.class_index import build_index, rebuild_index
+from kanon_duck.encoding import Encoding
+from kanon_duck.kernels.class_index import NO_ENTRY, ClassIndex
+from kanon_duck.kernels.partition import NO_ROW, fill_lists
+
+Number = TypeVar("Number", bound=np.integer)
+
+
+class Partition(NamedTuple):
+    """Rows, their classes, and the index over these, in contiguous arrays that kernels change in place.
+
+    Attributes
+    ----------
+    codes : uint16 or uint32, shape (n, width)
+        As in the encoding.
+    labels : int64, shape (n,)
+        Class of each row, -1 for a row in none.
+    first : int64, shape (capacity of the index,)
+        First row of each class, -1 for one without rows. The order of a class's rows has no meaning.
+    following : int64, shape (n,)
+        The next row of the same class, -1 for the last.
+    class_index : ClassIndex
+    """
+
+    codes: NDArray[np.unsignedinteger]
+    labels: NDArray[np.int64]
+    first: NDArray[np.int64]
+    following: NDArray[np.int64]
+    class_index: ClassIndex
+
+
+def build_partition(encoding: Encoding, labels: NDArray[np.int64]) -> Partition:
+    """Set up the state for changes of a partition.
+
+    Parameters
+    ----------
+    encoding : Encoding
+        All rows that take part: those in a class, and those to be placed.
+    labels : int64, shape (n,)
+        Class of each row, from 0; -1 for a row in none. Copied.
+
+    Returns
+    -------
+    Partition
+    """
+    index = build_index(encoding, labels)
+    first, following = np.full(len(index.sizes), NO_ROW), np.full(len(labels), NO_ROW)
+    fill_lists(labels, first, following)
+    return Partition(encoding.codes, labels.copy(), first, following, index)
+
+
+def with_free_entries(partition: Partition) -> Partition:
+    """The same partition with free entries everywhere in its index, and a quarter more class numbers."""
+    index = rebuild_index(partition.class_index)
+    used = int(index.used[0])
+    capacity = max(len(index.sizes), used + used // 4)
+    return partition._replace(
+        first=_extended(partition.first, used, capacity, NO_ROW),
+        class_index=index._replace(
+            low=_extended(index.low, used, capacity, 0),
+            high=_extended(index.high, used, capacity, 0),
+            sizes=_extended(index.sizes, used, capacity, 0),
+            entries=_extended(index.entries, used, capacity, NO_ENTRY),
+        ),
+    )
+
+
+def _extended(values: NDArray[Number], used: int, capacity: int, fill: int) -> NDArray[Number]:
+    """The first ``used`` elements and, up to the capacity, others of the value ``fill``."""
+    extended = np.full((capacity, *values.shape[1:]), fill, values.dtype)
+    extended[:used] = values[:used]
+    return extended

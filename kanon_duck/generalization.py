@@ -62,7 +62,7 @@ def generalize(microdata: Microdata, labels: NDArray[np.int64]) -> Classes:
     encoding = microdata.encoding
     low, high, sizes = class_boxes(encoding.codes, labels)
     shares = categorical_shares(low, high, encoding)
-    placed = microdata.in_snapshot_order(labels)
+    read = microdata.as_read(labels)
     null = np.iinfo(encoding.codes.dtype).max
     columns: dict[str, Any] = {"class": np.arange(len(sizes)), "rows": sizes}
     keys: list[NDArray[np.int64]] = []
@@ -71,7 +71,7 @@ def generalize(microdata: Microdata, labels: NDArray[np.int64]) -> Classes:
         # NULL has the largest code, so a box tells whether a class holds any, and whether it holds nothing else
         state = _State(high[:, first_column] == null, low[:, first_column] == null)
         if isinstance(attribute, NumericAttribute):
-            kind, first, last = _intervals(attribute, placed, state)
+            kind, first, last = _intervals(attribute, read, state)
             shares[:, number] = np.where(kind == INTERVAL, attribute.share(first, last), kind == AT_ROOT)
             columns |= {f"kind_{number}": kind, f"low_{number}": first, f"high_{number}": last}
             keys += [kind, first, last]

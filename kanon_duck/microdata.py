@@ -21,6 +21,7 @@ from kanon_duck.call import Call
 from kanon_duck.encoding import LANES, Encoding
 from kanon_duck.errors import KanonError
 from kanon_duck.hierarchy import BoundHierarchy, bind, canonical_text, resembling_leaves
+from kanon_duck.kernels.levels import fill_levels
 from kanon_duck.numeric import FLOATS, INTEGERS, LARGEST_FLOAT_STEPS, UNITS_PER_DAY, Step, read_step
 from kanon_duck.settings import QuasiIdentifier, Settings
 from kanon_duck.sql import Database, StatementError
@@ -112,25 +113,34 @@ class Microdata:
     Attributes
     ----------
     attributes : list
-        One per quasi-identifier, in the order of the settings; their rows stand as in the snapshot.
+        One per quasi-identifier, in the order of the settings; their rows stand as they were read.
+    place : int64, shape (rows,)
+        Place in the snapshot of each row as it was read.
     encoding : Encoding
         What the search works on. Its rows stand in the order of a hash of their identity, which neither the
         source's order nor the number of threads can change.
     row : int64, shape (rows,)
-        Place in the snapshot of each row of the encoding.
+        Which of the rows as they were read each row of the encoding is.
     warnings : list of str
         What the owner should know about the data.
     """
 
     attributes: list[Attribute]
+    place: NDArray[np.int64]
     encoding: Encoding
     row: NDArray[np.int64]
     warnings: list[str]
 
-    def in_snapshot_order(self, labels: NDArray[np.int64]) -> NDArray[np.int64]:
+    def as_read(self, labels: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Labels of the encoding's rows, for the rows as they were read."""
+        read = np.empty_like(labels)
+        read[self.row] = labels
+        return read
+
+    def as_in_snapshot(self, labels: NDArray[np.int64]) -> NDArray[np.int64]:
         """Labels of the encoding's rows, for the rows as they stand in the snapshot."""
         placed = np.empty_like(labels)
-        placed[self.row] = labels
+        placed[self.place[self.row]] = labels
         return placed
 
 
@@ -207,18 +217,17 @@ def encode(database: Database, settings: Settings) -> Microdata:
     for number in hierarchies:
         database.unregister(f"leaves_{number}")
 
-    place = np.argsort(data.pop("row"), kind="stable")  # the joins may have changed the order
-    data = {name: values[place] for name, values in data.items()}
     attributes: list[Attribute] = []
     for number, quasi_identifier in enumerate(settings.quasi_identifiers):
         if number in hierarchies:
-            leaf = np.asarray(data[f"leaf_{number}"])
+            leaf = np.asarray(data[f"leaf_{number}"], dtype=np.int32)
             attributes.append(CategoricalAttribute(quasi_identifier.name, hierarchies[number], leaf))
         else:
             attributes.append(_numeric_attribute(quasi_identifier.name, number, numeric[number], data))
     weights = [settings.weights.get(attribute.name, 1.0) for attribute in attributes]
     row = np.argsort(data["identity"])  # rows of equal identity are interchangeable
-    return Microdata(attributes, _encoding(attributes, weights, row), row, warnings)
+    place = data["row"] - data["row"].min()
+    return Microdata(attributes, place, _encoding(attributes, weights, row), row, warnings)
 
 
 def _identity(settings: Settings) -> str:
@@ -437,12 +446,12 @@ def _encoding(attributes: list[Attribute], weights: list[float], row: NDArray[np
             levels = np.zeros((len(attribute.hierarchy.values) + 1, size), dtype=dtype)
             levels[:-1, : attribute.hierarchy.height] = attribute.hierarchy.level_codes
             levels[-1] = null
-            codes[:, block] = levels[attribute.leaf]  # leaf -1, a NULL, takes the last
+            fill_levels(codes, first, levels, attribute.leaf)
             caps[block] = 1
             unit_weights[block] = weight / size
         first += size
     return Encoding(
-        codes=codes[row],
+        codes=codes.take(row, axis=0),
         caps=caps,
         weights=unit_weights,
         columns=columns,

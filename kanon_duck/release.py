@@ -18,6 +18,10 @@ from kanon_duck.settings import Settings
 from kanon_duck.sql import Database
 
 
+BATCH = 1 << 14
+"""Classes that one thread writes at a time."""
+
+
 def store(
     database: Database,
     number: int,
@@ -30,7 +34,9 @@ def store(
 
     A member is its key, its sensitive and kept values, and its class (NULL: left out).
     """
-    database.register("class_cells", classes.cells)
+    # in batches, which DuckDB's threads share
+    batches = classes.cells.combine_chunks().to_batches(max_chunksize=BATCH)
+    database.register("class_cells", pa.Table.from_batches(batches, classes.cells.schema))
     selected, joins = ["class_cells.class", "class_cells.rows", "class_cells.reader_class"], []
     for position, attribute in enumerate(microdata.attributes):
         if isinstance(attribute, NumericAttribute):
@@ -42,11 +48,11 @@ def store(
     try:
         database.execute(
             f"CREATE TABLE {classes_table(number)} AS SELECT {', '.join(selected)} "
-            f"FROM class_cells {' '.join(joins)} ORDER BY class_cells.class"
+            f"FROM class_cells {' '.join(joins)}"
         )
     finally:
         database.unregister("class_cells")
-    placed = microdata.in_snapshot_order(labels)
+    placed = microdata.as_in_snapshot(labels)
     database.register("membership", pa.table({"class": pa.array(placed, mask=placed < 0)}))
     roles = settings.roles()
     private = [f"{role}_{place}" for role in ("key", "sensitive", "kept") for place in range(len(roles[role]))]

@@ -20,12 +20,10 @@ def fill_boxes(codes, labels, low, high, sizes):
         if label == NO_CLASS:
             continue
         sizes[label] += 1
-        for column in range(codes.shape[1]):
+        for column in range(codes.shape[1]):  # without branches, which would keep it from being vectorised
             code = codes[row, column]
-            if code < low[label, column]:
-                low[label, column] = code
-            if code > high[label, column]:
-                high[label, column] = code
+            low[label, column] = min(low[label, column], code)
+            high[label, column] = max(high[label, column], code)
 
 
 @njit(cache=True, nogil=True)

@@ -9,18 +9,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from kanon_duck.encoding import LANES
-from kanon_duck.kernels.lanes import (
-    excess,
-    floats,
-    fused,
-    greater,
-    lesser,
-    load,
-    plus,
-    spread,
-    store,
-    unset,
-)
+from kanon_duck.kernels.simd import excess, floats, fused, load, maximum, minimum, plus, spread, store, unset
 
 NO_CLASS = -1
 NO_ENTRY = -1
@@ -98,16 +87,15 @@ def _class_increases(block, row, caps, weights, boxes, costs, sizes, increases):
     With g the growth of the cost per row, IL(cl + r) - IL(cl) = |cl| g + (cost + g).
     """
     growth = spread(0.0)
-    place = block * weights.size * 2 * LANES
+    place = block * weights.size * 2
     for j in range(weights.size):
         code = spread(row[j])
-        low, high = load(boxes, place), load(boxes, place + LANES)
-        distance = greater(excess(low, code), excess(code, high))
+        low, high = load(boxes, place, 0), load(boxes, place + 1, 0)
+        distance = maximum(excess(low, code), excess(code, high))
         room = excess(spread(caps[j]), excess(high, low))
-        growth = fused(spread(weights[j]), floats(lesser(distance, room)), growth)
-        place += 2 * LANES
-    place = block * LANES
-    store(increases, 0, fused(load(sizes, place), growth, plus(load(costs, place), growth)))
+        growth = fused(spread(weights[j]), floats(minimum(distance, room)), growth)
+        place += 2
+    store(increases, 0, 0, fused(load(sizes, block, 0), growth, plus(load(costs, block, 0), growth)))
 
 
 @njit(cache=True, nogil=True)
@@ -120,19 +108,18 @@ def _entry_bounds(block, row, caps, weights, boxes, rooms, codes, costs, sizes, 
     the sum of the weights of level columns at a distance, since their room does not matter then.
     """
     growth, united = spread(0.0), spread(0.0)
-    place = block * weights.size * LANES
+    place = block * weights.size
     for j in range(weights.size):
         code, weight = spread(row[j]), spread(weights[j])
-        distance = greater(excess(load(boxes, 2 * place), code), excess(code, load(boxes, 2 * place + LANES)))
+        distance = maximum(excess(load(boxes, 2 * place, 0), code), excess(code, load(boxes, 2 * place + 1, 0)))
         if caps[j] == 1:
-            distance = greater(distance, unset(codes[block, j, row[j] % BUCKETS], code))
-            united = fused(weight, floats(lesser(distance, spread(caps[j]))), united)
-        growth = fused(weight, floats(lesser(distance, load(rooms, place))), growth)
-        place += LANES
-    place = block * LANES
+            distance = maximum(distance, unset(codes[block, j, row[j] % BUCKETS], code))
+            united = fused(weight, floats(minimum(distance, spread(caps[j]))), united)
+        growth = fused(weight, floats(minimum(distance, load(rooms, place, 0))), growth)
+        place += 1
     united = fused(united, spread(BELOW_ROUNDING), spread(0.0))
-    cost = greater(plus(load(costs, place), growth), united)
-    store(bounds, 0, fused(load(sizes, place), growth, cost))
+    cost = maximum(plus(load(costs, block, 0), growth), united)
+    store(bounds, 0, 0, fused(load(sizes, block, 0), growth, cost))
 
 
 @njit(cache=True, nogil=True)

@@ -1,94 +1,203 @@
-"""Boxes in vector registers: the arithmetic of the kernels that look at boxes most often.
+"""Vectors of ``LANES`` numbers in registers, for loops that LLVM does not vectorise by itself.
 
-Numba does not turn a loop over sixteen lanes into vector instructions by itself. This file gives it a
-value type of sixteen unsigned integers with four operations: ``load``, ``minimum``, ``maximum`` and
-``weigh``. Rows wider than sixteen lanes are worked through one block of lanes after the other.
+A vector lives inside a kernel only: ``load`` makes one from an array, ``store`` writes one back, and in
+between every operation works lane by lane. Integers are unsigned. Arrays are C-contiguous, their rows are
+those of the last axis, and bounds are not checked. Rows wider than ``LANES`` are worked through one block
+of lanes after the other.
 """
 
 from __future__ import annotations
 
 from llvmlite import ir
-from numba import types
-from numba.core import cgutils
+from numba.core import cgutils, types
 from numba.extending import intrinsic, models, register_model
 
 from kanon_duck.encoding import LANES
 
 
-class Lanes(types.Type):
-    """Numba's type of ``LANES`` unsigned integers held in vector registers."""
+class Vector(types.Type):
+    """Numba's type of ``LANES`` numbers of one dtype."""
 
     def __init__(self, dtype):
         self.dtype = dtype
-        super().__init__(name=f"Lanes({dtype})")
+        super().__init__(name=f"Vector({dtype})")
 
 
-@register_model(Lanes)
-class _LanesModel(models.PrimitiveModel):
-    def __init__(self, manager, lanes):
-        super().__init__(manager, lanes, ir.VectorType(ir.IntType(lanes.dtype.bitwidth), LANES))
+@register_model(Vector)
+class _VectorModel(models.PrimitiveModel):
+    def __init__(self, manager, vector):
+        super().__init__(manager, vector, _vector_type(manager.lookup(vector.dtype).get_value_type()))
 
 
-def _load(context, builder, array_type, array, offset):
-    """Emit the load of ``LANES`` neighbouring elements of a contiguous array from ``offset`` on."""
-    data = context.make_array(array_type)(context, builder, array).data
-    element = context.get_data_type(array_type.dtype)
-    pointer = builder.bitcast(builder.gep(data, [offset]), ir.VectorType(element, LANES).as_pointer())
-    return builder.load(pointer, align=array_type.dtype.bitwidth // 8)
+def _vector_type(element):
+    return ir.VectorType(element, LANES)
+
+
+def _address(context, builder, array_type, array, row, lane):
+    array = context.make_array(array_type)(context, builder, array)
+    width = cgutils.unpack_tuple(builder, array.shape, array_type.ndim)[-1]
+    start = builder.gep(array.data, [builder.add(builder.mul(row, width), lane)])
+    return builder.bitcast(start, _vector_type(context.get_data_type(array_type.dtype)).as_pointer())
+
+
+def _load(context, builder, array_type, array, row, lane):
+    address = _address(context, builder, array_type, array, row, lane)
+    return builder.load(address, align=array_type.dtype.bitwidth // 8)
+
+
+def _repeat(builder, number):
+    vector = _vector_type(number.type)
+    first = builder.insert_element(ir.Constant(vector, ir.Undefined), number, ir.IntType(32)(0))
+    return builder.shuffle_vector(first, first, ir.Constant(_vector_type(ir.IntType(32)), [0] * LANES))
+
+
+def _call(builder, name, *vectors):
+    """Call LLVM's intrinsic ``name`` on vectors of one type."""
+    vector = vectors[0].type
+    function = cgutils.get_or_insert_function(
+        builder.module,
+        ir.FunctionType(vector, [vector] * len(vectors)),
+        f"llvm.{name}.v{LANES}{vector.element.intrinsic_name}",
+    )
+    return builder.call(function, vectors)
+
+
+def _signed(builder, numbers):
+    """Small integers as signed ones of at least 32 bits, which convert to floats faster."""
+    if numbers.type.element.width < 32:
+        return builder.zext(numbers, _vector_type(ir.IntType(32)))
+    return numbers
 
 
 @intrinsic
-def load(typing_context, codes, row, lane):
-    """Lanes ``lane`` to ``lane + LANES - 1`` of a row of ``codes``, a C-contiguous matrix."""
+def load(_typing, array, row, lane):
+    """Elements ``lane`` to ``lane + LANES - 1`` of a row."""
 
-    def generate(context, builder, signature, arguments):
-        array, row, lane = arguments
-        shape = context.make_array(signature.args[0])(context, builder, array).shape
-        width = cgutils.unpack_tuple(builder, shape, 2)[1]
-        offset = builder.add(builder.mul(row, width), lane)
-        return _load(context, builder, signature.args[0], array, offset)
+    def build(context, builder, signature, arguments):
+        return _load(context, builder, signature.args[0], *arguments)
 
-    return Lanes(codes.dtype)(codes, types.intp, types.intp), generate
+    return Vector(array.dtype)(array, types.intp, types.intp), build
+
+
+@intrinsic
+def store(_typing, array, row, lane, vector):
+    """Write a vector to elements ``lane`` to ``lane + LANES - 1`` of a row."""
+
+    def build(context, builder, signature, arguments):
+        *place, numbers = arguments
+        address = _address(context, builder, signature.args[0], *place)
+        builder.store(numbers, address, align=array.dtype.bitwidth // 8)
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp, types.intp, vector), build
+
+
+@intrinsic
+def spread(_typing, number):
+    """The same number in every lane."""
+
+    def build(_context, builder, _signature, arguments):
+        return _repeat(builder, arguments[0])
+
+    return Vector(number)(number), build
+
+
+@intrinsic
+def unset(_typing, bits, vector):
+    """1 in lane i if bit i of ``bits``, a uint16, is not set, else 0; in the dtype of ``vector``."""
+
+    def build(context, builder, _signature, arguments):
+        every_bit = ir.Constant(_vector_type(context.get_value_type(bits)), [1 << lane for lane in range(LANES)])
+        found = builder.and_(_repeat(builder, arguments[0]), every_bit)
+        none = ir.Constant(every_bit.type, [0] * LANES)
+        return builder.zext(
+            builder.icmp_unsigned("==", found, none), _vector_type(context.get_value_type(vector.dtype))
+        )
+
+    return vector(bits, vector), build
+
+
+@intrinsic
+def floats(_typing, vector):
+    """An integer vector as float64."""
+
+    def build(context, builder, _signature, arguments):
+        target = _vector_type(context.get_value_type(types.float64))
+        if vector.dtype.bitwidth < 32:
+            return builder.sitofp(_signed(builder, arguments[0]), target)
+        return builder.uitofp(arguments[0], target)
+
+    return Vector(types.float64)(vector), build
 
 
 def _select(comparison):
-    """Emit: the first of two values where the unsigned comparison holds, else the second."""
+    """Emit: the first of two vectors in the lanes where the comparison holds, else the second."""
 
-    def generate(context, builder, signature, arguments):
-        return builder.select(builder.icmp_unsigned(comparison, *arguments), *arguments)
+    def build(_context, builder, signature, arguments):
+        compare = builder.fcmp_ordered if isinstance(signature.args[0].dtype, types.Float) else builder.icmp_unsigned
+        return builder.select(compare(comparison, *arguments), *arguments)
 
-    return generate
+    return build
 
 
 @intrinsic
-def minimum(typing_context, first, second):
-    """The smaller of two values, lane by lane."""
+def minimum(_typing, first, second):
+    """The smaller of two numbers."""
     return first(first, second), _select("<")
 
 
 @intrinsic
-def maximum(typing_context, first, second):
-    """The larger of two values, lane by lane."""
+def maximum(_typing, first, second):
+    """The larger of two numbers."""
     return first(first, second), _select(">")
 
 
 @intrinsic
-def weigh(typing_context, low, high, caps, weights, lane):
+def excess(_typing, first, second):
+    """``first - second`` where that is positive, else 0; integers."""
+
+    def build(_context, builder, _signature, arguments):
+        return _call(builder, "usub.sat", *arguments)
+
+    return first(first, second), build
+
+
+@intrinsic
+def plus(_typing, first, second):
+    """``first + second``, float64."""
+
+    def build(_context, builder, _signature, arguments):
+        return builder.fadd(*arguments)
+
+    return first(first, second), build
+
+
+@intrinsic
+def fused(_typing, first, second, third):
+    """``first * second + third``, float64, rounded once."""
+
+    def build(_context, builder, _signature, arguments):
+        return _call(builder, "fma", *arguments)
+
+    return third(first, second, third), build
+
+
+@intrinsic
+def weigh(_typing, low, high, caps, weights, lane):
     """The sum of ``weights * min(high - low, caps)`` over one block of lanes, as float32.
 
     Halves are added pairwise in a fixed pattern: every processor arrives at the same sum.
     """
 
-    def generate(context, builder, signature, arguments):
+    def build(context, builder, signature, arguments):
         low, high, caps, weights, lane = arguments
-        cap = _load(context, builder, signature.args[2], caps, lane)
-        weight = _load(context, builder, signature.args[3], weights, lane)
+        first_row = ir.Constant(lane.type, 0)
+        cap = _load(context, builder, signature.args[2], caps, first_row, lane)
+        weight = _load(context, builder, signature.args[3], weights, first_row, lane)
         extent = builder.sub(high, low)
         extent = builder.select(builder.icmp_unsigned("<", extent, cap), extent, cap)
-        if extent.type.element.width < 32:
-            extent = builder.zext(extent, ir.VectorType(ir.IntType(32), LANES))
-        # a cap is at most half of the dtype's range, so the cheaper signed conversion is right
-        total = builder.fmul(builder.sitofp(extent, weight.type), weight)
+        # a cap is at most half of the dtype's range, so the sign bit is free
+        total = builder.fmul(builder.sitofp(_signed(builder, extent), weight.type), weight)
         lanes = LANES
         while lanes > 1:
             lanes //= 2
@@ -100,4 +209,4 @@ def weigh(typing_context, low, high, caps, weights, lane):
             total = builder.fadd(*halves)
         return builder.extract_element(total, ir.Constant(ir.IntType(32), 0))
 
-    return types.float32(low, high, caps, weights, types.intp), generate
+    return types.float32(low, high, caps, weights, types.intp), build

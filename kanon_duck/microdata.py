@@ -150,7 +150,7 @@ def take_snapshot(call: Call, settings: Settings) -> int:
     Raises
     ------
     KanonError
-        When a key column is NULL or not unique, or a float is NaN or infinite.
+        When a key column is NULL.
     """
     columns = [
         exp.column(name, quoted=True).as_(f"{role}_{number}")
@@ -165,18 +165,23 @@ def take_snapshot(call: Call, settings: Settings) -> int:
         database.execute(exp.Create(this=exp.to_table(SNAPSHOT), kind="TABLE", properties=temporary, expression=query))
     rows = int(database.value(f"SELECT count(*) FROM {SNAPSHOT}"))
     if settings.key and rows:
-        _check_key(database, settings)
+        _refuse_null_keys(database, settings)
     return rows
 
 
-def _check_key(database: Database, settings: Settings) -> None:
-    """A key tells the rows of the source apart: it is never NULL and never the same twice."""
-    columns = [f"key_{number}" for number in range(len(settings.key))]
-    counts = ", ".join(f"count(*) - count({column})" for column in columns)
+def _refuse_null_keys(database: Database, settings: Settings) -> None:
+    """A key is never NULL."""
+    counts = ", ".join(f"count(*) - count(key_{number})" for number in range(len(settings.key)))
     for name, nulls in zip(settings.key, database.rows(f"SELECT {counts} FROM {SNAPSHOT}")[0], strict=True):
         if nulls:
             raise KanonError(f"key {name} is NULL in {nulls} rows of the source: name columns that are never NULL")
-    names = ", ".join(columns)
+
+
+def _refuse_repeated_keys(database: Database, settings: Settings, identities: NDArray[np.uint64]) -> None:
+    """A key is never the same twice; only rows whose hashes (sorted) are equal can break this."""
+    if not settings.key or not np.any(identities[1:] == identities[:-1]):
+        return
+    names = ", ".join(f"key_{number}" for number in range(len(settings.key)))
     repeated = database.value(
         f"SELECT count(*) FROM (SELECT {names} FROM {SNAPSHOT} GROUP BY {names} HAVING count(*) > 1)"
     )
@@ -195,7 +200,8 @@ def encode(database: Database, settings: Settings) -> Microdata:
     Raises
     ------
     KanonError
-        When a value has no leaf in its hierarchy, a float is NaN or infinite, or a step is missing.
+        When the key is not unique, a value has no leaf in its hierarchy, a float is NaN or infinite, or a step
+        is missing.
     """
     warnings: list[str] = []
     selected = ["snapshot.rowid AS row", f"hash({_identity(settings)}) AS identity"]
@@ -225,7 +231,8 @@ def encode(database: Database, settings: Settings) -> Microdata:
         else:
             attributes.append(_numeric_attribute(quasi_identifier.name, number, numeric[number], data))
     weights = [settings.weights.get(attribute.name, 1.0) for attribute in attributes]
-    row = np.argsort(data["identity"])  # rows of equal identity are interchangeable
+    row = np.argsort(data["identity"])  # without a key, rows of equal identity are interchangeable
+    _refuse_repeated_keys(database, settings, data["identity"][row])
     place = data["row"] - data["row"].min()
     return Microdata(attributes, place, _encoding(attributes, weights, row), row, warnings)
 
@@ -440,18 +447,18 @@ def _encoding(attributes: list[Attribute], weights: list[float], row: NDArray[np
         block = slice(first, first + size)
         if isinstance(attribute, NumericAttribute):
             position, caps[block] = _positions(attribute, min(int(null) // 2, LARGEST_CAP))
-            codes[:, first] = np.where(attribute.missing, null, position)
+            codes[:, first] = np.where(attribute.missing, null, position).take(row)
             unit_weights[block] = weight / caps[first]
         else:
             levels = np.zeros((len(attribute.hierarchy.values) + 1, size), dtype=dtype)
             levels[:-1, : attribute.hierarchy.height] = attribute.hierarchy.level_codes
             levels[-1] = null
-            fill_levels(codes, first, levels, attribute.leaf)
+            fill_levels(codes, first, levels, attribute.leaf.take(row))
             caps[block] = 1
             unit_weights[block] = weight / size
         first += size
     return Encoding(
-        codes=codes.take(row, axis=0),
+        codes=codes,
         caps=caps,
         weights=unit_weights,
         columns=columns,

@@ -17,7 +17,6 @@ from kanon_duck.microdata import SNAPSHOT, Microdata, NumericAttribute
 from kanon_duck.settings import Settings
 from kanon_duck.sql import Database
 
-
 BATCH = 1 << 14
 """Classes that one thread writes at a time."""
 
@@ -47,8 +46,7 @@ def store(
             selected.append(f"label_{position} AS quasi_identifier_{position}")
     try:
         database.execute(
-            f"CREATE TABLE {classes_table(number)} AS SELECT {', '.join(selected)} "
-            f"FROM class_cells {' '.join(joins)}"
+            f"CREATE TABLE {classes_table(number)} AS SELECT {', '.join(selected)} FROM class_cells {' '.join(joins)}"
         )
     finally:
         database.unregister("class_cells")

@@ -135,7 +135,7 @@ def _anneal_window(
 ) -> NDArray[np.int64]:
     """Anneal one window; ``labels`` rise by at most one from row to row. Returns labels from 0 on."""
     n = len(rows)
-    codes = encoding.codes[rows]
+    codes = encoding.codes.take(rows, axis=0)
     caps, weights = encoding.caps, encoding.weights
     label = (labels - labels[0]).astype(np.int32)
 
@@ -175,5 +175,6 @@ def _anneal_window(
     if losses.sum() >= before:
         label = start
     # number the classes by their first rows, so that close ones have close numbers
-    used, first, label = np.unique(label, return_index=True, return_inverse=True)
+    first = np.full(classes, n)
+    first[label[::-1]] = np.arange(n)[::-1]  # what is written last stays
     return np.argsort(np.argsort(first))[label]

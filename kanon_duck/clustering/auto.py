@@ -5,6 +5,8 @@ The steps stand in files of their own: ``order``, ``cut``, ``anneal``.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -25,7 +27,7 @@ STEPS_PER_SECOND = 5_000_000
 def steps_per_row(effort: str | float, rows: int, k: int) -> float:
     """Steps of annealing per row that an effort stands for.
 
-    Medium effort is 100 steps per row at 30,000 rows and 12 at a million, falling with the 0.6th
+    Medium effort is 100 steps per row at 30,000 rows and 6 at a million, falling with the 0.8th
     power of the rows, and less than that beyond: none from ten million on. Where k is above 25, a step
     costs more, and there are fewer. A number of seconds counts at ``STEPS_PER_SECOND``.
     """
@@ -33,7 +35,7 @@ def steps_per_row(effort: str | float, rows: int, k: int) -> float:
     if not isinstance(effort, str):
         return effort * STEPS_PER_SECOND * slower / rows
     beyond = min(max((10_000_000 - rows) / 9_000_000, 0.0), 1.0)
-    return EFFORT[effort] * 100 * (30_000 / rows) ** 0.6 * beyond * slower
+    return EFFORT[effort] * 100 * (30_000 / rows) ** 0.8 * beyond * slower
 
 
 def auto(
@@ -73,7 +75,11 @@ def auto(
     steps = steps_per_row(effort, encoding.rows, model.k)
     seed = int(generator.integers(2**63))
     ordered = order(encoding, part(checkpoint, 0.0, 0.1))
-    labels = cut(encoding, ordered, model.k, part(checkpoint, 0.1, 0.2))
+    # rows that stand together in the order stand together in memory from here on
+    encoding = replace(encoding, codes=encoding.codes.take(ordered, axis=0))
+    improved = cut(encoding, np.arange(encoding.rows), model.k, part(checkpoint, 0.1, 0.2))
     if steps > 0:
-        labels = anneal(encoding, labels, model.k, seed, steps, part(checkpoint, 0.2, 1.0))
+        improved = anneal(encoding, improved, model.k, seed, steps, part(checkpoint, 0.2, 1.0))
+    labels = np.empty_like(improved)
+    labels[ordered] = improved
     return labels

@@ -124,8 +124,8 @@ def _with_codes(
 ) -> BoundHierarchy:
     """Number the labels of each level along the depth-first order, where equal labels stand together."""
     count = len(leaves)
-    table = np.asarray(labels.combine_chunks().flatten().to_numpy(zero_copy_only=False), dtype=object)
-    table = table.reshape(count, height)
+    coded = labels.combine_chunks().flatten().dictionary_encode()
+    table = coded.indices.to_numpy().reshape(count, height)
     starts = np.ones((count, height), dtype=bool)
     starts[1:] = table[1:] != table[:-1]
     return BoundHierarchy(
@@ -133,7 +133,9 @@ def _with_codes(
         root=root,
         values=leaves.to_pylist(),
         level_codes=np.cumsum(starts, axis=0, dtype=np.int64) - 1,
-        level_labels=[table[starts[:, level], level].tolist() for level in range(height)],
+        level_labels=[
+            coded.dictionary.take(pa.array(table[starts[:, level], level])).to_pylist() for level in range(height)
+        ],
         missing=missing,
     )
 

@@ -22,8 +22,8 @@ def fill_boxes(codes, labels, low, high, sizes):
         sizes[label] += 1
         for column in range(codes.shape[1]):  # without branches, which would keep it from being vectorised
             code = codes[row, column]
-            low[label, column] = min(low[label, column], code)
-            high[label, column] = max(high[label, column], code)
+            low[label, column] = code if code < low[label, column] else low[label, column]
+            high[label, column] = code if code > high[label, column] else high[label, column]
 
 
 @njit(cache=True, nogil=True)
@@ -32,8 +32,8 @@ def fill_intervals(low, high, labels, first, last):
     for row in range(labels.size):
         label = labels[row]
         if label != NO_CLASS:
-            first[label] = min(first[label], low[row])
-            last[label] = max(last[label], high[row])
+            first[label] = low[row] if low[row] < first[label] else first[label]
+            last[label] = high[row] if high[row] > last[label] else last[label]
 
 
 @njit(cache=True, nogil=True)

@@ -17,9 +17,6 @@ from kanon_duck.microdata import SNAPSHOT, Microdata, NumericAttribute
 from kanon_duck.settings import Settings
 from kanon_duck.sql import Database
 
-BATCH = 1 << 14
-"""Classes that one thread writes at a time."""
-
 
 def store(
     database: Database,
@@ -33,9 +30,7 @@ def store(
 
     A member is its key, its sensitive and kept values, and its class (NULL: left out).
     """
-    # in batches, which DuckDB's threads share
-    batches = classes.cells.combine_chunks().to_batches(max_chunksize=BATCH)
-    database.register("class_cells", pa.Table.from_batches(batches, classes.cells.schema))
+    database.register("class_cells", classes.cells)
     selected, joins = ["class_cells.class", "class_cells.rows", "class_cells.reader_class"], []
     for position, attribute in enumerate(microdata.attributes):
         if isinstance(attribute, NumericAttribute):

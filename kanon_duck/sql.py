@@ -21,6 +21,10 @@ if not SQL_FOLDER.is_dir():  # a source checkout: the wheel carries the folder i
 Statement = str | exp.Expression
 
 
+BATCH_ROWS = 1 << 12
+"""Rows of an Arrow table that one of DuckDB's threads reads at a time."""
+
+
 class StatementError(KanonError):
     """A statement of ours that DuckDB refused: the message carries DuckDB's words and the statement."""
 
@@ -97,7 +101,8 @@ class Database:
 
     def register(self, name: str, table: pa.Table) -> None:
         """Let statements on this connection read an Arrow table under a name, until `unregister`."""
-        self._cursor.register(name, table)
+        batches = table.combine_chunks().to_batches(max_chunksize=BATCH_ROWS)
+        self._cursor.register(name, pa.Table.from_batches(batches, table.schema))
 
     def unregister(self, name: str) -> None:
         """Forget a registered Arrow table."""

@@ -91,7 +91,7 @@ CREATE OR REPLACE MACRO kanon_private.rule_label(kind, height, widths, decimals,
     WHEN 'dates' THEN kanon_private.date_label(leaf, periods, level)
 END;
 
--- Along this order (then by label) values of one label stand together, at every level.
+-- Along this order values of one label stand together, at every level; prefixes do in the order of their text.
 CREATE OR REPLACE MACRO kanon_private.rule_order(kind, leaf) AS CASE kind
     WHEN 'intervals' THEN TRY_CAST(leaf AS DECIMAL(38, 18))
     WHEN 'dates' THEN epoch_us(kanon_private.date_moment(leaf))

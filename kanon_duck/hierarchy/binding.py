@@ -115,7 +115,8 @@ _RULE = """
         END AS labels
     FROM kanon_values AS given
     CROSS JOIN (SELECT * FROM kanon_private.hierarchies WHERE lower(hierarchy) = lower(?)) AS stored
-    ORDER BY kanon_private.rule_order(stored.kind, given.leaf), list_reverse(labels), given.leaf
+    ORDER BY kanon_private.rule_order(stored.kind, given.leaf),
+        CASE stored.kind WHEN 'prefix' THEN rpad(given.leaf, stored.height, ' ') END, given.leaf
 """
 
 

@@ -29,8 +29,6 @@ COMMAND = [sys.executable, "-c", "from kanon_duck.cli import app; app()"]
 
 ENDLESS = "SELECT max(hash(a.range, b.range)) FROM range(100_000_000) a, range(100_000) b"
 
-pytestmark = pytest.mark.surface
-
 
 def run(*arguments: str | Path, text: str = "") -> Any:
     """Run the command in this process; whatever it does not turn into a message fails the test."""
@@ -55,6 +53,7 @@ def lines(output: str) -> list[list[str]]:
 # Scripts
 
 
+@pytest.mark.surface
 def test_every_result_is_printed() -> None:
     done = run("sql", ":memory:", "-c", "SELECT 1 AS one; SELECT 'a' AS letter, NULL AS nothing")
     assert (done.exit_code, done.stderr) == (0, "")
@@ -82,6 +81,7 @@ def test_a_syntax_error_runs_nothing(tmp_path: Path) -> None:
     assert "does not exist" in run("sql", tmp_path / "people.duckdb", "-c", "FROM a").stderr
 
 
+@pytest.mark.surface
 def test_an_error_of_a_procedure_is_one_sentence() -> None:
     done = run("sql", ":memory:", "-c", "SELECT error('k is 1: give at least 2')")
     assert done.stderr == "k is 1: give at least 2\n"
@@ -264,6 +264,7 @@ def test_shell_interrupt_clears_what_is_typed(shell: Shell) -> None:
     shell.enter("SELECT 6 * 7;", "42")
 
 
+@pytest.mark.surface
 def test_shell_interrupt_stops_the_statement_and_nothing_else(shell: Shell) -> None:
     shell.enter("CREATE TEMP TABLE kept AS SELECT 6 * 7;", "1 row")
     shell.prompt()
@@ -319,6 +320,7 @@ def test_shell_remembers_statements_privately(tmp_path: Path) -> None:
 # The demonstration
 
 
+@pytest.mark.surface
 def test_demo_makes_a_masked_view(tmp_path: Path) -> None:
     database = tmp_path / "clinic.duckdb"
     done = run_process("demo", database)

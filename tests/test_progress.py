@@ -21,8 +21,6 @@ from hypothesis import strategies as st
 
 from kanon_duck.progress import PATIENCE_SECONDS, PHASES, Progress, shown
 
-pytestmark = pytest.mark.surface
-
 CALL = (
     "CALL kanon.create_masked_view('masked', source => 'people', key => 'id', k => 5, "
     "quasi_identifiers => {'age': 'numeric'})"
@@ -104,6 +102,7 @@ def screen(output: str) -> list[str]:
     return lines
 
 
+@pytest.mark.surface
 def test_a_terminal_shows_each_phase_and_keeps_nothing(in_terminal: Any) -> None:
     code = f"{EACH_PHASE_SLOW}\nprint('before')\nconnection.execute(CALL)\nprint('after')"
     process = in_terminal(code)
@@ -155,6 +154,7 @@ except BaseException as error:
     assert [line for line in lines if line] == ["stopped"], output[-300:]
 
 
+@pytest.mark.surface
 def test_an_error_clears_it(in_terminal: Any) -> None:
     code = f"""{EACH_PHASE_SLOW}
 try:

@@ -97,7 +97,9 @@ def index_boxes(
     counts = [max(1, -(-len(order) // FILL))]
     while counts[0] > 1:
         counts.insert(0, -(-counts[0] // LANES))
-    blocks, inner, capacity = sum(counts), sum(counts[:-1]), max(counts[-1] * LANES, len(sizes) + LANES)
+    blocks, inner = sum(counts), sum(counts[:-1])
+    # in proportion to the numbers in use, dead ones too: rebuilding costs O(1) for each class added
+    capacity = max(counts[-1] * LANES, len(sizes) + len(sizes) // 4 + LANES)
     children, parents = np.full(blocks, NO_ENTRY), np.full(blocks, NO_ENTRY)
     start = 0
     for count, below in itertools.pairwise(counts):
@@ -167,7 +169,7 @@ def _curve(low: NDArray[np.unsignedinteger], caps: NDArray[np.unsignedinteger]) 
 
 
 def rebuild_index(index: ClassIndex, order: NDArray[np.int64] | None = None) -> ClassIndex:
-    """The same classes, under the same numbers, in a new tree with free entries everywhere.
+    """The same classes, under the same numbers, in a new tree with free entries and a quarter more numbers.
 
     By default the classes keep the order in which they stand.
     """

@@ -422,6 +422,11 @@ def _refuse_missing(
     alike = list(resembling_leaves(database, quasi_identifier.hierarchy, missing).items())[:3]
     pairs = "; ".join(f"{shown(value)} and {shown(leaf)}" for value, leaf in alike)
     near = f" ({pairs} differ only by blanks or Unicode form)" if alike else ""
+    if quasi_identifier.hierarchy.lower() == "flat":
+        raise KanonError(
+            f"quasi_identifiers.{quasi_identifier.name} holds {first}, which stands for the root in what is released: "
+            "replace it in the source"
+        )
     raise KanonError(
         f"quasi_identifiers.{quasi_identifier.name}: {len(counts)} values in {sum(rows for _, rows in counts)} rows "
         f"have no leaf in hierarchy {quasi_identifier.hierarchy}: {first}{more}; extend the hierarchy or correct "

@@ -39,12 +39,10 @@ def store(
             joins += joined
         else:
             selected.append(f"label_{position} AS quasi_identifier_{position}")
-    try:
-        database.execute(
-            f"CREATE TABLE {classes_table(number)} AS SELECT {', '.join(selected)} FROM class_cells {' '.join(joins)}"
-        )
-    finally:
-        database.unregister("class_cells")
+    database.execute(
+        f"CREATE TABLE {classes_table(number)} AS SELECT {', '.join(selected)} FROM class_cells {' '.join(joins)}"
+    )
+    database.unregister("class_cells")
     placed = microdata.as_in_snapshot(labels)
     database.register("membership", pa.table({"class": pa.array(placed, mask=placed < 0)}))
     roles = settings.roles()

@@ -139,7 +139,7 @@ class Instance:
         token = uuid.uuid4().hex
         request_read = json.loads(request, parse_float=Decimal)
         try:
-            if any(request_read["connection"] == other.connection for other in self.works.values()):
+            if any(request_read["connection"] == other.connection for other in list(self.works.values())):
                 raise KanonError("a source cannot call a procedure of kanon_duck: store its result in a table")
             work = Work(Database(self.cursor()))
             work.connection = work.database.value("SELECT current_connection_id()") if work.database else None
@@ -149,14 +149,16 @@ class Instance:
             return token
         self.works[token] = work
         # no daemon: Python must not end while DuckDB works in this thread, and unasked work ends by itself
-        arguments = (work, work.database, verb, request_read)
+        arguments = (token, work, work.database, verb, request_read)
         work.thread = threading.Thread(target=self._run, args=arguments)
         work.thread.start()
         return token
 
     def advance(self, token: str) -> str | None:
         """One beat: 'done' when the work has ended, None to be asked again."""
-        work = self.works[token]
+        work = self.works.get(token)
+        if work is None:
+            return "done"
         work.asked(until=math.inf)  # a terminal that takes no output may hold up the beat, but not the work
         try:
             if not work.stopped():
@@ -169,7 +171,9 @@ class Instance:
 
     def finish(self, token: str) -> str:
         """Commit the work, or roll it back, and say how it ended: a JSON object with rows or error."""
-        work = self.works.pop(token)
+        work = self.works.pop(token, None)
+        if work is None:
+            return json.dumps({"error": _sentence(Cancelled())})
         work.asked()
         with work.ending:
             error: BaseException | None = Cancelled() if work.stopped() else work.error
@@ -187,7 +191,7 @@ class Instance:
             return json.dumps({"rows": work.rows}, default=str)
         return json.dumps({"error": _sentence(error)})
 
-    def _run(self, work: Work, database: Database, verb: str, request: dict[str, Any]) -> None:
+    def _run(self, token: str, work: Work, database: Database, verb: str, request: dict[str, Any]) -> None:
         """The thread of one call: wait for our turn, work, then hold the transaction open until it is ended.
 
         Calls on one database take turns, so that two of them never change the same view at once.
@@ -216,6 +220,7 @@ class Instance:
             with work.ending:
                 work.ended.set()
                 database.close()  # rolls back whatever was not committed
+                self.works.pop(token, None)  # of a statement that is gone
             if has_turn:
                 self.turn.release()
 
@@ -249,8 +254,7 @@ def serve(connection: duckdb.DuckDBPyConnection, procedures: Mapping[str, Proced
             instance.connections.append(weakref.ref(connection))
         return
 
-    # one of DuckDB's threads waits in our function while others do the work
-    connection.execute("SET GLOBAL external_threads = 0").fetchall()
+    _start_one_more_thread(connection)
     instance = Instance(procedures, [weakref.ref(connection)])
     _instances[instance.identity] = instance
     text = "VARCHAR"
@@ -258,6 +262,18 @@ def serve(connection: duckdb.DuckDBPyConnection, procedures: Mapping[str, Proced
         FUNCTION, instance.entry, [text, text, text], text, null_handling="special", side_effects=True
     )
     _count_interrupts()
+
+
+def _start_one_more_thread(connection: duckdb.DuckDBPyConnection) -> None:
+    """Let DuckDB start a thread more: one of them waits in our function while the others work.
+
+    A setting of the owner's is left alone.
+    """
+    [(external_threads, locked)] = connection.execute(
+        "SELECT current_setting('external_threads'), current_setting('lock_configuration')"
+    ).fetchall()
+    if external_threads == 1 and not locked:
+        connection.execute("SET GLOBAL external_threads = 0").fetchall()
 
 
 def _count_interrupts() -> None:

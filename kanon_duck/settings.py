@@ -322,8 +322,10 @@ def _weights(given: read.Arguments, settings: Settings) -> dict[str, float]:
     known = [each.name for each in settings.quasi_identifiers]
     for name, weight in read.mapping(given, "weights").items():
         column = read.one_of("weights", name, known, "quasi-identifier")
-        if isinstance(weight, bool) or not isinstance(weight, int | float | Decimal) or not 0 < weight < 1e6:
-            raise KanonError(f"weights.{name} is {read.shown(weight)}: it must be a number above 0 and below 1000000")
+        if isinstance(weight, bool) or not isinstance(weight, int | float | Decimal) or not 1e-6 <= weight <= 1e6:
+            raise KanonError(f"weights.{name} is {read.shown(weight)}: it must be a number from 0.000001 to 1000000")
+        if column in weights:
+            raise KanonError(f"weights names {column} twice")
         weights[column] = float(weight)
     return weights
 

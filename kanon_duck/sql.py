@@ -100,7 +100,10 @@ class Database:
         return arrays
 
     def register(self, name: str, table: pa.Table) -> None:
-        """Let statements on this connection read an Arrow table under a name, until `unregister`."""
+        """Let statements on this connection read an Arrow table under a name, until `unregister`.
+
+        After an error there is no need to unregister: it ends the call, and the connection with it.
+        """
         batches = table.combine_chunks().to_batches(max_chunksize=BATCH_ROWS)
         self._cursor.register(name, pa.Table.from_batches(batches, table.schema))
 

@@ -62,7 +62,7 @@ def test_a_cut_of_several_segments_numbers_its_classes_along_the_order():
     n = 2 * SEGMENT + 77
     values = np.random.default_rng(0).integers(0, 1000, n)
     encoding = encode([(int(value),) for value in values], [Numeric(0, 1000)])
-    sequence = order(encoding, no_checkpoint)
+    sequence = order(encoding, 7, no_checkpoint)
     labels = cut(encoding, sequence, 7, no_checkpoint)
     assert set(np.diff(labels[sequence], prepend=0)) == {0, 1}
     sizes = np.bincount(labels)
@@ -86,7 +86,7 @@ def test_the_curve_visits_every_cell_once_and_steps_to_a_neighbour_each_time(dim
 def test_an_order_is_a_permutation_in_which_equal_rows_stand_together(table):
     rows, quasi_identifiers = table
     encoding = encode(rows, quasi_identifiers)
-    sequence = order(encoding, no_checkpoint)
+    sequence = order(encoding, 3, no_checkpoint)
     assert sorted(sequence.tolist()) == list(range(len(rows)))
     codes = np.where(encoding.caps > 0, encoding.codes, 0)
     runs = [key for key, _ in itertools.groupby(codes[row].tobytes() for row in sequence)]
@@ -98,6 +98,6 @@ def test_an_order_whose_keys_need_many_words_sorts_by_all_of_them():
     flat = Tree({str(leaf): "*" for leaf in range(300)})
     rows = generator.integers(0, 300, (50, 20))[generator.integers(0, 50, 400)]
     encoding = encode([tuple(map(str, row)) for row in rows], [flat] * 20)
-    sequence = order(encoding, no_checkpoint)
+    sequence = order(encoding, 3, no_checkpoint)
     runs = [key for key, _ in itertools.groupby(encoding.codes[row].tobytes() for row in sequence)]
     assert len(runs) == len(set(runs)) == len(np.unique(rows, axis=0))

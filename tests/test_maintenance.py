@@ -270,7 +270,7 @@ def churned(rows: int, churn: int, k: int) -> tuple[Encoding, np.ndarray, Partit
     """A register of which some rows are new and as many are deleted: the labels before, the partition after."""
     encoding = register(rows + churn)
     old = replace(encoding, codes=encoding.codes[:rows])
-    labels = np.r_[cut(old, order(old, no_checkpoint), k, no_checkpoint), np.full(churn, -1)]
+    labels = np.r_[cut(old, order(old, k, no_checkpoint), k, no_checkpoint), np.full(churn, -1)]
     gone = np.random.default_rng(1).choice(rows, churn, replace=False)
     partition = delete_rows(build_partition(encoding, labels), gone, k, no_checkpoint)
     return encoding, labels, insert_rows(partition, np.arange(rows, rows + churn), k, no_checkpoint)

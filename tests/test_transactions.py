@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -79,8 +80,8 @@ def test_control_c_leaves_the_old_state(tmp_path: Path) -> None:
 import os, signal, sys, threading, time
 import kanon_duck
 connection = kanon_duck.connect(sys.argv[1])
-connection.execute('''{PEOPLE.format(60_000)}''')
-for delay in (0.05, 0.3, 0.5, 0.7, 0.9, 1.1, 1.3, 1.5):
+connection.execute('''{PEOPLE.format(90_000)}''')
+for delay in (0.05, 0.15, 0.3, 0.45, 0.6, 0.75, 0.9, 1.05):
     threading.Timer(delay, os.kill, (os.getpid(), signal.SIGINT)).start()
     try:
         connection.execute('''{MASK.format(SLOW)}''')
@@ -334,6 +335,8 @@ def test_install_read_only(tmp_path: Path) -> None:
         assert connection.execute("SELECT passed FROM kanon.check('masked')").fetchall() == [(True,)]
         with pytest.raises(duckdb.Error, match="read-only"):
             connection.execute("CALL kanon.create_hierarchy('zip', prefix => 5)")
+        with pytest.raises(duckdb.Error, match="read-only"):
+            connection.execute(MASK.format("independent => true,").replace("'masked'", "'other'"))
 
 
 @pytest.mark.surface
@@ -342,3 +345,47 @@ def test_install_refuses_a_foreign_schema(tmp_path: Path) -> None:
     connection.execute("CREATE SCHEMA kanon")
     with pytest.raises(kanon_duck.KanonError, match="schema kanon that kanon_duck did not make"):
         kanon_duck.install(connection)
+
+
+@pytest.mark.surface
+@pytest.mark.parametrize(
+    ("rows", "k", "more"), [(200_000, 40_000, ""), (7_999, 4_000, ", max_suppression => 0.4")], ids=["cut", "suppress"]
+)
+def test_an_interrupt_stops_work_on_huge_classes(
+    connection: duckdb.DuckDBPyConnection, rows: int, k: int, more: str
+) -> None:
+    connection.execute(f"CREATE TABLE t AS SELECT i AS id, hash(i) % 1000 AS a FROM range({rows}) AS r(i)")
+    mask = (
+        "CALL kanon.create_masked_view('v', source => 't', key => 'id', k => {}, "
+        "quasi_identifiers => {{'a': 'numeric'}}{})"
+    )
+    threading.Timer(0.7, connection.interrupt).start()
+    with suppress(duckdb.InterruptException):
+        connection.execute(mask.format(k, more))
+    started = time.monotonic()
+    wait_until_ended(connection)
+    assert time.monotonic() - started < 4
+
+
+@pytest.mark.surface
+def test_nothing_is_kept_of_interrupted_calls(connection: duckdb.DuckDBPyConnection) -> None:
+    connection.execute(PEOPLE.format(60_000))
+    [(identity,)] = connection.execute(f"SELECT {runner.FUNCTION}('identity', NULL, NULL)").fetchall()
+    threading.Timer(0.3, connection.interrupt).start()
+    with pytest.raises(duckdb.InterruptException):
+        connection.execute(MASK.format(SLOW))
+    wait_until_ended(connection)
+    assert runner._instances[identity].works == {}
+
+
+@pytest.mark.surface
+@pytest.mark.parametrize(("given", "kept"), [({}, 0), ({"threads": 4, "external_threads": 2}, 2)])
+def test_the_owner_keeps_a_number_of_threads(given: dict[str, int], kept: int) -> None:
+    with kanon_duck.connect(config=given) as connection:
+        assert connection.execute("SELECT current_setting('external_threads')").fetchall() == [(kept,)]
+
+
+@pytest.mark.surface
+def test_a_locked_configuration_is_left_alone() -> None:
+    with kanon_duck.connect(config={"lock_configuration": True}) as connection:
+        assert connection.execute("FROM kanon.masked_views").fetchall() == []

@@ -115,7 +115,7 @@ def _anneal_round(
     def improve(window: int, pause: Callable[[], None]) -> None:
         rows = order[borders[window] : borders[window + 1]]
         generator = np.random.default_rng([*seed, window])
-        steps = int(steps_per_row * len(rows))
+        steps = max(1, int(steps_per_row * len(rows)))
         improved[rows] = _anneal_window(encoding, rows, labels[rows], k, generator, steps, pause)
         classes[window] = improved[rows].max() + 1
 

@@ -74,7 +74,7 @@ def auto(
     model.refuse_too_few(encoding.rows)
     steps = steps_per_row(effort, encoding.rows, model.k)
     seed = int(generator.integers(2**63))
-    ordered = order(encoding, part(checkpoint, 0.0, 0.1))
+    ordered = order(encoding, model.k, part(checkpoint, 0.0, 0.1))
     # rows that stand together in the order stand together in memory from here on
     encoding = replace(encoding, codes=encoding.codes.take(ordered, axis=0))
     improved = cut(encoding, np.arange(encoding.rows), model.k, part(checkpoint, 0.1, 0.2))

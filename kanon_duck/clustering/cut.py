@@ -16,10 +16,13 @@ from numpy.typing import NDArray
 
 from kanon_duck.clustering.parallel import Checkpoint, run
 from kanon_duck.encoding import Encoding
-from kanon_duck.kernels.cut import cut_sequence
+from kanon_duck.kernels.cut import find_last_runs, label_runs
 
 SEGMENT = 1 << 16
 """Rows of a segment, or 64 classes where k is large."""
+
+SLICE = 1 << 21
+"""Rows times k between two looks at whether the work is still wanted: less than a tenth of a second."""
 
 
 def cut(encoding: Encoding, order: NDArray[np.int64], k: int, checkpoint: Checkpoint) -> NDArray[np.int64]:
@@ -47,24 +50,18 @@ def cut(encoding: Encoding, order: NDArray[np.int64], k: int, checkpoint: Checkp
     runs = np.zeros(segments, np.int64)
 
     def cut_segment(number: int, pause: Callable[[], None]) -> None:
-        pause()
-        start, stop = borders[number : number + 2]
-        least = np.full(stop - start + 1, np.inf)
+        start, rows = borders[number], borders[number + 1] - borders[number]
+        least = np.full(rows + 1, np.inf)
         least[0] = 0.0
         last_run, costs = np.zeros(len(least), np.int64), np.empty(2 * k)
-        runs[number] = cut_sequence(
-            encoding.codes,
-            order,
-            start,
-            stop,
-            k,
-            encoding.caps,
-            encoding.weights,
-            labels,
-            least,
-            last_run,
-            costs,
-        )
+        stretch = max(1, SLICE // k)
+        for first in range(k, rows + 1, stretch):
+            pause()
+            find_last_runs(
+                encoding.codes, order, start, first, min(first + stretch - 1, rows), k,
+                encoding.caps, encoding.weights, least, last_run, costs,
+            )  # fmt: skip
+        runs[number] = label_runs(order, start, last_run, labels)
 
     run([partial(cut_segment, number) for number in range(segments)], checkpoint)
     # within a segment the runs are numbered from its end

@@ -3,8 +3,9 @@
 Idea: sort by components, the cheapest first. A component is one level of a hierarchy (rows that agree
 on it save the level's weight) or one halving of the ranges of all numeric quasi-identifiers together,
 along a Hilbert curve (which saves half of what was left of their weights; the very first halving tells
-NULLs from numbers). Its price is the entropy of its attribute down to that level for each unit of loss
-it saves: coarse levels and skewed columns come first, deep and even ones last.
+NULLs from numbers). A level saves nothing for rows whose value fewer than k rows have. Its price is the
+entropy of its attribute down to that level for each unit of loss it saves: coarse levels and skewed
+columns come first, deep and even ones last.
 
 Cost: O(n) to build the keys, one sort of n keys. Source of the two halves: sorting by rising
 entropy, and Hilbert curves for k-anonymity (Ghinita, Karras, Kalnis & Mamoulis, VLDB 2007).
@@ -28,6 +29,9 @@ CURVE_BITS = 12
 
 SAMPLE = 1 << 15
 """Rows that entropies are estimated from: evenly spaced, so they depend on the table alone."""
+
+WELL_SHARED = 0.9
+"""A sample that shows so large a share of rows with common codes is believed."""
 
 STRETCH = 1 << 17
 """Rows whose keys are made in one go."""
@@ -89,7 +93,13 @@ def _entropy(counts: NDArray[np.int64]) -> float:
     return float(-(share * np.log2(share)).sum())
 
 
-def components(encoding: Encoding, curve: Curve) -> list[list[Component]]:
+def _shared(codes: NDArray[np.unsignedinteger], k: int) -> float:
+    """Share of the rows whose code k rows or more have: for the others no class can agree on it."""
+    _, counts = np.unique(codes, return_counts=True)
+    return float(counts[counts >= k].sum() / len(codes))
+
+
+def components(encoding: Encoding, curve: Curve, k: int) -> list[list[Component]]:
     """Chains of components, coarse to fine: one for each categorical attribute, one for the curve."""
     sample = encoding.codes[:: max(1, encoding.rows // SAMPLE)]
     null = np.iinfo(sample.dtype).max
@@ -100,7 +110,10 @@ def components(encoding: Encoding, curve: Curve) -> list[list[Component]]:
             values = sample[:, column]
             limit = int(values[values != null].max(initial=0)) + 1
             entropy = _entropy(np.bincount(np.minimum(values, limit)))
-            saved = max(float(encoding.weights[column]), 1e-30)
+            shared = _shared(values, k)
+            if shared < WELL_SHARED and len(sample) < encoding.rows:  # in a sample a code has fewer rows
+                shared = _shared(encoding.codes[:, column], k)
+            saved = max(shared * float(encoding.weights[column]), 1e-30)
             chain.append(Component(int(column), 0, limit, entropy / saved))
         chains.append(chain)
     if curve.bits:
@@ -147,12 +160,14 @@ def sort_keys(
     return keys
 
 
-def order(encoding: Encoding, checkpoint: Checkpoint) -> NDArray[np.int64]:
+def order(encoding: Encoding, k: int, checkpoint: Checkpoint) -> NDArray[np.int64]:
     """Put near neighbours close together.
 
     Parameters
     ----------
     encoding : Encoding
+    k : int
+        Least size of a class.
     checkpoint : function
         See ``parallel.run``.
 
@@ -162,7 +177,7 @@ def order(encoding: Encoding, checkpoint: Checkpoint) -> NDArray[np.int64]:
         A permutation of the rows; rows with equal keys stand in table order.
     """
     curve = Curve(encoding)
-    parts = cheapest_first(components(encoding, curve))
+    parts = cheapest_first(components(encoding, curve, k))
     stretches = [slice(first, first + STRETCH) for first in range(0, encoding.rows, STRETCH)]
     keys: list[NDArray[np.uint64]] = [np.empty(0, np.uint64)] * len(stretches)
 

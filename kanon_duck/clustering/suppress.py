@@ -2,8 +2,8 @@
 
 Idea: every class offers steps in which it gives up rows, with falling saving per row (its worst rows
 first, and the k that must stand together at once); take the steps of all classes in order of saving
-per row while they fit the limit: the greedy method for a knapsack. Cost: O(n k), and a sort of the
-steps.
+per row while they fit the limit: the greedy method for a knapsack. Cost: O(n k) for classes of fewer
+than 2k rows, and a sort of the steps.
 """
 
 from __future__ import annotations
@@ -12,11 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanon_duck.clustering.members import class_members
+from kanon_duck.clustering.parallel import Checkpoint
 from kanon_duck.encoding import Encoding
 from kanon_duck.kernels.suppress import suppression_steps
 
+VISITS = 1 << 21
+"""Rows visited between two looks at whether the work is still wanted: less than a tenth of a second."""
 
-def suppress(encoding: Encoding, labels: NDArray[np.int64], k: int, limit: int) -> NDArray[np.int64]:
+
+def suppress(
+    encoding: Encoding, labels: NDArray[np.int64], k: int, limit: int, checkpoint: Checkpoint
+) -> NDArray[np.int64]:
     """Leave out at most ``limit`` rows, those of the greatest saving first, where that lowers the loss.
 
     Guarantee: no more than ``limit`` rows are left out, every remaining class has at least k rows, and
@@ -28,6 +34,8 @@ def suppress(encoding: Encoding, labels: NDArray[np.int64], k: int, limit: int) 
         Class of each row, 0 to m - 1.
     limit : int
         In [0, n].
+    checkpoint : function
+        What it raises stops the work.
 
     Returns
     -------
@@ -37,7 +45,14 @@ def suppress(encoding: Encoding, labels: NDArray[np.int64], k: int, limit: int) 
     members, sizes, _ = class_members(labels, int(labels.max()) + 1, 1)
     rows = np.zeros(members.shape, np.int64)
     savings = np.zeros(members.shape)
-    suppression_steps(encoding.codes, members, sizes, k, encoding.caps, encoding.weights, rows, savings)
+    state, loss, ends = np.zeros(3, np.int64), np.zeros(1), np.empty((encoding.codes.shape[1], 4), np.int64)
+    done = False
+    while not done:
+        checkpoint(None)
+        done = suppression_steps(
+            encoding.codes, members, sizes, k, encoding.caps, encoding.weights,
+            rows, savings, state, loss, ends, VISITS,
+        )  # fmt: skip
     number, step = np.nonzero((rows > 0) & (savings > 0))
     best_first = np.argsort(-savings[number, step] / rows[number, step], kind="stable")
     number, step = number[best_first], step[best_first]

@@ -76,16 +76,14 @@ def bind(database: Database, hierarchy: str, values: Sequence[str] | pa.Array | 
     """
     texts = values if isinstance(values, pa.Array | pa.ChunkedArray) else pa.array(values, pa.string())
     database.register("kanon_values", pa.table({"leaf": texts}))
-    try:
-        if hierarchy.lower() == "flat":
-            height, root, selection, parameters = 1, "*", _FLAT, []
-        else:
-            stored = store.existing(database, hierarchy)
-            height, root, parameters = stored["height"], stored["root"], [hierarchy]
-            selection = _TREE if stored["kind"] in store.TREES else _RULE
-        bound = database.arrow(selection, parameters)
-    finally:
-        database.unregister("kanon_values")
+    if hierarchy.lower() == "flat":
+        height, root, selection, parameters = 1, "*", _FLAT, []
+    else:
+        stored = store.existing(database, hierarchy)
+        height, root, parameters = stored["height"], stored["root"], [hierarchy]
+        selection = _TREE if stored["kind"] in store.TREES else _RULE
+    bound = database.arrow(selection, parameters)
+    database.unregister("kanon_values")
     known = pc.is_valid(bound["labels"])
     missing = sorted(bound["leaf"].filter(pc.invert(known)).to_pylist())
     bound = bound.filter(known)
@@ -144,15 +142,14 @@ def _with_codes(
 def resembling_leaves(database: Database, hierarchy: str, missing: Sequence[str]) -> dict[str, str]:
     """For values without a leaf: the leaf from which they differ only by blanks or Unicode form."""
     database.register("kanon_values", pa.table({"leaf": pa.array(missing, pa.string())}))
-    try:
-        return dict(
-            database.rows(
-                "SELECT given.leaf, min(leaves.leaf) FROM kanon_values AS given "
-                "JOIN kanon_private.hierarchy_leaves AS leaves "
-                "ON kanon_private.bare_text(leaves.leaf) = kanon_private.bare_text(given.leaf) "
-                "WHERE lower(leaves.hierarchy) = lower(?) GROUP BY given.leaf ORDER BY given.leaf",
-                [hierarchy],
-            )
+    alike = dict(
+        database.rows(
+            "SELECT given.leaf, min(leaves.leaf) FROM kanon_values AS given "
+            "JOIN kanon_private.hierarchy_leaves AS leaves "
+            "ON kanon_private.bare_text(leaves.leaf) = kanon_private.bare_text(given.leaf) "
+            "WHERE lower(leaves.hierarchy) = lower(?) GROUP BY given.leaf ORDER BY given.leaf",
+            [hierarchy],
         )
-    finally:
-        database.unregister("kanon_values")
+    )
+    database.unregister("kanon_values")
+    return alike

@@ -9,7 +9,20 @@ from numba import njit
 from numpy.typing import NDArray
 
 from kanon_duck.encoding import LANES
-from kanon_duck.kernels.simd import excess, floats, fused, load, maximum, minimum, plus, spread, store, unset
+from kanon_duck.kernels.simd import (
+    doubles,
+    excess,
+    floats,
+    fused,
+    load,
+    maximum,
+    minimum,
+    plus,
+    singles,
+    spread,
+    store,
+    unset,
+)
 
 NO_CLASS = -1
 NO_ENTRY = -1
@@ -17,8 +30,8 @@ LOW, HIGH = 0, 1
 ALL_ENTRIES = (1 << LANES) - 1
 BUCKETS = 16
 """Codes of a level column are told apart modulo this number, one 16-bit word for each."""
-BELOW_ROUNDING = 1.0 - 2.0**-40
-"""Factor that puts a sum below every sum of the same terms in another order."""
+ROUNDING = 2.0**-22
+"""More than the relative error of a float32 sum for each of its terms."""
 REACH = 64
 """How many leaf blocks to either side a new class may stand from the one it was split from."""
 
@@ -105,21 +118,23 @@ def _entry_bounds(block, row, caps, weights, boxes, rooms, codes, costs, sizes, 
     The distance of the row to a class is at least that to the entry's hull, and at least 1 in a level
     column where no class has the row's code alone. Hence g is at least the sum of
     weights * min(distance, room). The cost after joining is at least least cost + g, and also at least
-    the sum of the weights of level columns at a distance, since their room does not matter then.
+    the sum of the weights of level columns at a distance, since their room does not matter then. The sums
+    are float32, which is faster, and brought down by more than their rounding.
     """
-    growth, united = spread(0.0), spread(0.0)
+    growth, united = spread(np.float32(0.0)), spread(np.float32(0.0))
     place = block * weights.size
     for j in range(weights.size):
-        code, weight = spread(row[j]), spread(weights[j])
+        code, weight = spread(row[j]), spread(np.float32(weights[j]))
         distance = maximum(excess(load(boxes, 2 * place, 0), code), excess(code, load(boxes, 2 * place + 1, 0)))
         if caps[j] == 1:
             distance = maximum(distance, unset(codes[block, j, row[j] % BUCKETS], code))
-            united = fused(weight, floats(minimum(distance, spread(caps[j]))), united)
-        growth = fused(weight, floats(minimum(distance, load(rooms, place, 0))), growth)
+            united = fused(weight, singles(minimum(distance, spread(caps[j]))), united)
+        growth = fused(weight, singles(minimum(distance, load(rooms, place, 0))), growth)
         place += 1
-    united = fused(united, spread(BELOW_ROUNDING), spread(0.0))
-    cost = maximum(plus(load(costs, block, 0), growth), united)
-    store(bounds, 0, 0, fused(load(sizes, block, 0), growth, cost))
+    zero, below_rounding = spread(0.0), spread(1.0 - weights.size * ROUNDING)
+    safe_growth = fused(doubles(growth), below_rounding, zero)
+    cost = maximum(plus(load(costs, block, 0), safe_growth), fused(doubles(united), below_rounding, zero))
+    store(bounds, 0, 0, fused(load(sizes, block, 0), safe_growth, cost))
 
 
 @njit(cache=True, nogil=True)
@@ -151,13 +166,15 @@ def _drop_first(bounds, blocks, length):
 
 
 @njit(cache=True, nogil=True)
-def best_class(index, row, heap_bounds, heap_blocks):
+def best_class(index, row, near, heap_bounds, heap_blocks):
     """The class whose loss rises least when the row joins it, the lowest number among equals.
 
     Parameters
     ----------
     index : ClassIndex
     row : dtype of the codes, shape (width,)
+    near : int
+        A class that may be near the row, or NO_CLASS: nothing dearer than the best of its block is looked at.
     heap_bounds, heap_blocks : float64 and int64, shape (blocks + LANES,)
         Scratch.
 
@@ -171,6 +188,11 @@ def best_class(index, row, heap_bounds, heap_blocks):
     parents = index.parents
     best, least = NO_CLASS, np.inf
     bounds = heap_bounds[heap_bounds.size - LANES :]
+    limit = np.inf
+    if near != NO_CLASS and index.entries[near] != NO_ENTRY:
+        _class_increases(index.entries[near] // LANES, row, caps, weights, boxes, costs, sizes, bounds)
+        for entry in range(LANES):
+            limit = min(limit, bounds[entry])
     length = _push(heap_bounds, heap_blocks, 0, 0.0, 0)
     while length and heap_bounds[0] <= least:
         block = heap_blocks[0]
@@ -185,7 +207,7 @@ def best_class(index, row, heap_bounds, heap_blocks):
             _entry_bounds(block, row, caps, weights, boxes, rooms, codes, costs, sizes, bounds)
         for entry in range(LANES):
             bound = bounds[entry]
-            if bound > least or (bound == least and firsts[block, entry] >= best):
+            if bound > limit or bound > least or (bound == least and firsts[block, entry] >= best):
                 continue
             if below == NO_ENTRY:
                 best, least = firsts[block, entry], bound
@@ -210,8 +232,10 @@ def best_classes(index, rows, order, classes, increases):
     """Look up every row; ``order`` is the sequence in which, rows that are alike one after the other."""
     heap_bounds = np.empty(index.children.size + LANES)
     heap_blocks = np.empty(index.children.size + LANES, np.int64)
+    near = NO_CLASS
     for row in order:
-        classes[row], increases[row] = best_class(index, rows[row], heap_bounds, heap_blocks)
+        near, increases[row] = best_class(index, rows[row], near, heap_bounds, heap_blocks)
+        classes[row] = near
 
 
 @njit(cache=True, nogil=True)
@@ -392,9 +416,10 @@ def insert_rows(index, rows, labels, begin, full):
     """
     heap_bounds = np.empty(index.children.size + LANES)
     heap_blocks = np.empty(index.children.size + LANES, np.int64)
+    label = NO_CLASS
     for position in range(begin, rows.shape[0]):
         row = rows[position]
-        label, _ = best_class(index, row, heap_bounds, heap_blocks)
+        label, _ = best_class(index, row, label, heap_bounds, heap_blocks)
         labels[position] = label
         if label == NO_CLASS:
             continue

@@ -10,35 +10,30 @@ from kanon_duck.kernels.simd import load, maximum, minimum, weigh
 
 
 @njit(nogil=True, cache=True)
-def cut_sequence(codes, order, start, stop, k, caps, weights, labels, least, last_run, costs):
-    """Label the rows ``order[start:stop]``, at least k, with the runs of their cheapest cut.
+def find_last_runs(codes, order, start, first, last, k, caps, weights, least, last_run, costs):
+    """Find the last run of the cheapest cut of the first i rows of a sequence, for i from ``first`` to ``last``.
 
     ``least[i]`` is the least loss of the first i rows; the last run of an optimal cut of i rows has k
     to 2k - 1 of them, because a longer run can be cut in two without loss. The boxes of all candidate
-    runs that end at i come from one walk backwards. O((stop - start) * k) row visits.
+    runs that end at i come from one walk backwards. O(k) row visits for each i.
 
     Parameters
     ----------
     codes : uint16 or uint32, shape (n, width)
     order : int64, shape (n,)
+        The sequence begins at ``order[start]``.
+    first, last : int
+        At least k; the calls before this one have found all before ``first``.
     caps, weights : as in ``Encoding``
-    labels : int64, shape (n,)
-        Written at the rows ``order[start:stop]``: 0 for the last run, 1 for the one before, ...
-    least : float64, shape (stop - start + 1,)
-        Zero, then infinities; written.
-    last_run : int64, shape (stop - start + 1,)
+    least : float64, shape (rows of the sequence + 1,)
+        At first zero, then infinities; written from ``first`` to ``last``.
+    last_run : int64, shape (rows of the sequence + 1,)
+        Written: rows of the last run.
     costs : float64, shape (2k,)
         Scratch.
-
-    Returns
-    -------
-    int
-        Number of runs.
     """
-    n = stop - start
-    longest = min(2 * k - 1, n)
-    for end in range(k, n + 1):
-        length_limit = min(longest, end)
+    for end in range(first, last + 1):
+        length_limit = min(2 * k - 1, end)
         for lane in range(0, codes.shape[1], LANES):
             low = load(codes, order[start + end - 1], lane)
             high = low
@@ -54,8 +49,16 @@ def cut_sequence(codes, order, start, stop, k, caps, weights, labels, least, las
             if loss < least[end]:
                 least[end] = loss
                 last_run[end] = length
+
+
+@njit(nogil=True, cache=True)
+def label_runs(order, start, last_run, labels):
+    """Number the rows from ``order[start]`` on by their runs: 0 for the last run, 1 for the one before, ...
+
+    ``last_run`` is that of `find_last_runs`; ``labels``, int64 of shape (n,), is written. Returns the number of runs.
+    """
     runs = 0
-    end = n
+    end = last_run.size - 1
     while end > 0:
         for place in range(start + end - last_run[end], start + end):
             labels[order[place]] = runs

@@ -55,6 +55,7 @@ def maintain(codes, labels, first, following, index, classes, rows, position, un
     low, high = np.empty(codes.shape[1], codes.dtype), np.empty(codes.shape[1], codes.dtype)
     steps = 2 * classes.size + rows.size
     work = 0
+    near = NO_CLASS
     while work < STRETCH and (position < steps or unsplit != NO_CLASS):
         # each round changes the list of at most one old class, and leaves its new box in low and high
         row, changed, size = NO_ROW, NO_CLASS, 0
@@ -108,7 +109,8 @@ def maintain(codes, labels, first, following, index, classes, rows, position, un
             position += 1
         if row != NO_ROW:
             work += LOOK_UP
-            changed, _ = best_class(index, codes[row], heap_bounds, heap_blocks)
+            changed, _ = best_class(index, codes[row], near, heap_bounds, heap_blocks)
+            near = changed
             if changed != NO_CLASS:
                 labels[row] = changed
                 following[row] = first[changed]

@@ -130,6 +130,29 @@ def floats(_typing, vector):
     return Vector(types.float64)(vector), build
 
 
+@intrinsic
+def singles(_typing, vector):
+    """An integer vector as float32, rounded where it has more than 24 bits."""
+
+    def build(context, builder, _signature, arguments):
+        target = _vector_type(context.get_value_type(types.float32))
+        if vector.dtype.bitwidth < 32:
+            return builder.sitofp(_signed(builder, arguments[0]), target)
+        return builder.uitofp(arguments[0], target)
+
+    return Vector(types.float32)(vector), build
+
+
+@intrinsic
+def doubles(_typing, vector):
+    """A float32 vector as float64."""
+
+    def build(context, builder, _signature, arguments):
+        return builder.fpext(arguments[0], _vector_type(context.get_value_type(types.float64)))
+
+    return Vector(types.float64)(vector), build
+
+
 def _select(comparison):
     """Emit: the first of two vectors in the lanes where the comparison holds, else the second."""
 
@@ -174,7 +197,7 @@ def plus(_typing, first, second):
 
 @intrinsic
 def fused(_typing, first, second, third):
-    """``first * second + third``, float64, rounded once."""
+    """``first * second + third``, floats, rounded once."""
 
     def build(_context, builder, _signature, arguments):
         return _call(builder, "fma", *arguments)

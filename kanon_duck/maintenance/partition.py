@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kanon_duck.class_index import build_index, rebuild_index
 from kanon_duck.encoding import Encoding
-from kanon_duck.kernels.class_index import NO_ENTRY, ClassIndex
+from kanon_duck.kernels.class_index import ClassIndex
 from kanon_duck.kernels.partition import NO_ROW, fill_lists
-
-Number = TypeVar("Number", bound=np.integer)
 
 
 class Partition(NamedTuple):
@@ -62,20 +60,6 @@ def with_free_entries(partition: Partition) -> Partition:
     """The same partition with free entries everywhere in its index, and a quarter more class numbers."""
     index = rebuild_index(partition.class_index)
     used = int(index.used[0])
-    capacity = max(len(index.sizes), used + used // 4)
-    return partition._replace(
-        first=_extended(partition.first, used, capacity, NO_ROW),
-        class_index=index._replace(
-            low=_extended(index.low, used, capacity, 0),
-            high=_extended(index.high, used, capacity, 0),
-            sizes=_extended(index.sizes, used, capacity, 0),
-            entries=_extended(index.entries, used, capacity, NO_ENTRY),
-        ),
-    )
-
-
-def _extended(values: NDArray[Number], used: int, capacity: int, fill: int) -> NDArray[Number]:
-    """The first ``used`` elements and, up to the capacity, others of the value ``fill``."""
-    extended = np.full((capacity, *values.shape[1:]), fill, values.dtype)
-    extended[:used] = values[:used]
-    return extended
+    first = np.full(len(index.sizes), NO_ROW)
+    first[:used] = partition.first[:used]
+    return partition._replace(first=first, class_index=index)

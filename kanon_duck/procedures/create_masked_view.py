@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from decimal import Decimal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,8 +101,8 @@ def _cluster(call: Call, settings: Settings, encoding: Encoding) -> NDArray[np.i
         options["effort"] = settings.effort
     generator = np.random.default_rng(settings.seed)
     labels = METHODS[settings.method](encoding, settings.model, generator, call.checkpoint, **options)
-    limit = math.floor(settings.max_suppression * encoding.rows)
-    return suppress(encoding, labels, settings.model.k, limit) if limit else labels
+    limit = math.floor(Decimal(repr(settings.max_suppression)) * encoding.rows)  # 0.29 of 100 rows are 29
+    return suppress(encoding, labels, settings.model.k, limit, call.checkpoint) if limit else labels
 
 
 def _warnings(database: Database, settings: Settings) -> list[str]:

@@ -132,7 +132,7 @@ def every_k_rows(microdata: Microdata, k: int) -> float:
     """Loss per row of the order that `auto` begins with, cut every k rows."""
     rows = microdata.encoding.rows
     labels = np.empty(rows, np.int64)
-    labels[order(microdata.encoding, no_checkpoint)] = np.minimum(np.arange(rows) // k, rows // k - 1)
+    labels[order(microdata.encoding, k, no_checkpoint)] = np.minimum(np.arange(rows) // k, rows // k - 1)
     return loss_per_row(microdata, labels)
 
 

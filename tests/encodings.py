@@ -179,3 +179,21 @@ def adult(shared_data: Path) -> Encoding:
             parents |= dict(zip(path, path[1:], strict=False))
         quasi_identifiers.append(Tree(parents))
     return encode(values, quasi_identifiers)
+
+
+TABLE_1 = [
+    (25, "41076", "Male"),
+    (40, "41935", "Female"),
+    (35, "12345", "Male"),
+    (55, "33333", "Male"),
+    (33, "41733", "Female"),
+    (42, "41076", "Male"),
+    (38, "41933", "Male"),
+]
+"""Table 1 of Truta & Campan 2007."""
+
+TABLE_1_QUASI_IDENTIFIERS = [
+    Numeric(25, 55),
+    prefix_tree([row[1] for row in TABLE_1]),
+    Tree({"Male": "*", "Female": "*"}),
+]

@@ -17,7 +17,7 @@ from kanon_duck.loss import (
     information_loss,
 )
 from tests import oracle
-from tests.encodings import Numeric, Tree, encode, prefix_tree, shares, tables
+from tests.encodings import TABLE_1, TABLE_1_QUASI_IDENTIFIERS, Numeric, Tree, encode, prefix_tree, shares, tables
 
 FLAT_GENDER = Tree({"Male": "*", "Female": "*"})
 
@@ -38,18 +38,8 @@ def measured_loss(rows, labels, quasi_identifiers):
     ids=["S", "S1", "S2"],
 )
 def test_table_1_of_truta_and_campan(labels, expected):
-    rows = [
-        (25, "41076", "Male"),
-        (40, "41935", "Female"),
-        (35, "12345", "Male"),
-        (55, "33333", "Male"),
-        (33, "41733", "Female"),
-        (42, "41076", "Male"),
-        (38, "41933", "Male"),
-    ]
-    quasi_identifiers = [Numeric(25, 55), prefix_tree([row[1] for row in rows]), FLAT_GENDER]
-    assert oracle.information_loss(rows, labels, quasi_identifiers) == expected
-    per_attribute, total = measured_loss(rows, labels, quasi_identifiers)
+    assert oracle.information_loss(TABLE_1, labels, TABLE_1_QUASI_IDENTIFIERS) == expected
+    per_attribute, total = measured_loss(TABLE_1, labels, TABLE_1_QUASI_IDENTIFIERS)
     assert total == pytest.approx(float(expected), rel=1e-12)
     assert per_attribute.sum() == pytest.approx(total, rel=1e-12)
 

@@ -28,26 +28,10 @@ from kanon_duck.maintenance.improve import improve_touched
 from kanon_duck.maintenance.optimization import optimize
 from kanon_duck.maintenance.partition import Partition, build_partition
 from tests import oracle
-from tests.benchmarks.class_index import encode as encode_register
-from tests.benchmarks.synthetic import table
-from tests.encodings import Numeric, Tree, encode, leaves, prefix_tree, tables
+from tests.benchmarks.tables import encode_synthetic
+from tests.encodings import TABLE_1, TABLE_1_QUASI_IDENTIFIERS, Numeric, encode, leaves, tables
 from tests.literal_i3m import LiteralPartition
 from tests.test_class_index import assert_tight
-
-TABLE_1 = [
-    (25, "41076", "Male"),
-    (40, "41935", "Female"),
-    (35, "12345", "Male"),
-    (55, "33333", "Male"),
-    (33, "41733", "Female"),
-    (42, "41076", "Male"),
-    (38, "41933", "Male"),
-]
-TABLE_1_QUASI_IDENTIFIERS = [
-    Numeric(25, 55),
-    prefix_tree([row[1] for row in TABLE_1]),
-    Tree({"Male": "*", "Female": "*"}),
-]
 
 
 def assert_consistent(partition: Partition) -> None:
@@ -263,7 +247,7 @@ def test_changes_are_classes_with_other_rows_and_rows_that_moved(pairs):
 
 @cache
 def register(rows: int) -> Encoding:
-    return encode_register(table(rows, 0))
+    return encode_synthetic(rows)
 
 
 def churned(rows: int, churn: int, k: int) -> tuple[Encoding, np.ndarray, Partition]:

@@ -9,51 +9,16 @@ import time
 from dataclasses import replace
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from kanon_duck.class_index import best_classes, build_index, index_boxes
-from kanon_duck.encoding import LANES, Encoding
 from kanon_duck.kernels.box import NO_CLASS, least_increase
 from kanon_duck.kernels.class_index import ClassIndex, curve_keys, insert_rows
-from tests.benchmarks.synthetic import QUASI_IDENTIFIERS, table
+from tests.benchmarks.tables import encode_synthetic
 
 QUERIES = 20_000
 SCANS = 100
 SIZE = 5
-
-
-def encode(register: pa.Table) -> Encoding:
-    """Encode the register's quasi-identifiers; every digit of the postcode is a level column."""
-    columns, caps, attributes, numeric = [], [], [], []
-    for attribute, (name, kind) in enumerate(QUASI_IDENTIFIERS.items()):
-        values = register[name].combine_chunks()
-        numeric.append(kind == "numeric")
-        if kind == "numeric":
-            numbers = values.to_numpy()
-            numbers = (numbers - numbers.min()) // max(1, numbers.max() // 30_000)
-            levels, cap = [numbers], int(numbers.max())
-        else:
-            texts = np.unique(values.to_numpy(zero_copy_only=False).astype(str), return_inverse=True)
-            digits = 5 if kind == "postcode" else 1
-            levels = [
-                np.unique([text[: digits - h] for text in texts[0]], return_inverse=True)[1][texts[1]]
-                if h
-                else texts[1]
-                for h in range(digits)
-            ]
-            cap = 1
-        columns += levels
-        caps += [cap] * len(levels)
-        attributes += [attribute] * len(levels)
-    width = -(-len(columns) // LANES) * LANES
-    codes = np.zeros((len(register), width), np.uint16)
-    codes[:, : len(columns)] = np.stack(columns, axis=1)
-    weights = np.zeros(width, np.float32)
-    weights[: len(caps)] = 1 / (np.array(caps) * np.bincount(attributes)[attributes])
-    padded = np.zeros(width, np.uint16)
-    padded[: len(caps)] = caps
-    return Encoding(codes, padded, weights, len(columns), np.array(attributes), np.array(numeric))
 
 
 def measure(name: str, index: ClassIndex, rows: NDArray[np.unsignedinteger]) -> None:
@@ -82,7 +47,7 @@ def measure(name: str, index: ClassIndex, rows: NDArray[np.unsignedinteger]) -> 
 
 def main() -> None:
     """Measure 9,000 and 180,000 classes."""
-    encoding = encode(table(180_000 * SIZE + QUERIES, 0))
+    encoding = encode_synthetic(180_000 * SIZE + QUERIES)
     queries = encoding.codes[180_000 * SIZE :]
     for classes in (9_000, 180_000):
         codes = encoding.codes[: classes * SIZE]

@@ -86,8 +86,8 @@ def other_tools(connection: duckdb.DuckDBPyConnection, k: int) -> tuple[list[Fig
                 notes.append(f"{tool} is not installed in {peers.PYTHON}: left out")
                 break
             name = f"{tool} {made.version}" + (f", {share:.0f}% suppression" if share else "")
-            # the encoded rows stand in the order of a hash; `row` tells which row of the table each one is
-            loss = loss_per_row(microdata, made.labels[microdata.row])
+            # the encoded rows stand in the order of a hash
+            loss = loss_per_row(microdata, made.labels[microdata.place[microdata.row]])
             figures.append(Figure(ADULT.name, "", len(made.labels), k, name, loss, made.seconds))
             absent = np.count_nonzero(made.labels < 0)
             smallest = np.bincount(made.labels[made.labels >= 0]).min()

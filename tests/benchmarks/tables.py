@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 import kanon_duck
 from kanon_duck.call import Call
+from kanon_duck.encoding import Encoding
 from kanon_duck.generalization import generalize
 from kanon_duck.loss import information_loss
 from kanon_duck.microdata import Microdata, encode, take_snapshot
@@ -142,6 +143,13 @@ def encoded(
     settings = read_settings(call)
     take_snapshot(call, settings)
     return encode(database, settings)
+
+
+def encode_synthetic(rows: int) -> Encoding:
+    """A made-up table as the search sees it."""
+    with kanon_duck.connect() as connection:
+        create_synthetic(connection, "synthetic", rows)
+        return encoded(connection, "synthetic", synthetic.QUASI_IDENTIFIERS).encoding
 
 
 def loss_per_row(microdata: Microdata, labels: NDArray[np.int64]) -> float:

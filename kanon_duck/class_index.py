@@ -98,7 +98,7 @@ def index_boxes(
     while counts[0] > 1:
         counts.insert(0, -(-counts[0] // LANES))
     blocks, inner = sum(counts), sum(counts[:-1])
-    # in proportion to the numbers in use, dead ones too: rebuilding costs O(1) for each class added
+    # a share of the numbers in use, dead ones too: rebuilding for want of numbers costs O(1) for each class added
     capacity = max(counts[-1] * LANES, len(sizes) + len(sizes) // 4 + LANES)
     children, parents = np.full(blocks, NO_ENTRY), np.full(blocks, NO_ENTRY)
     start = 0

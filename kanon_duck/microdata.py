@@ -140,7 +140,7 @@ class Microdata:
     def as_in_snapshot(self, labels: NDArray[np.int64]) -> NDArray[np.int64]:
         """Labels of the encoding's rows, for the rows as they stand in the snapshot."""
         placed = np.empty_like(labels)
-        placed[self.place[self.row]] = labels
+        placed[self.place] = self.as_read(labels)
         return placed
 
 
@@ -444,7 +444,7 @@ def _encoding(attributes: list[Attribute], weights: list[float], row: NDArray[np
     sizes = [1 if isinstance(each, NumericAttribute) else max(each.hierarchy.height, 1) for each in attributes]
     columns = sum(sizes)
     width = -(-columns // LANES) * LANES
-    codes = np.zeros((len(attributes[0].missing), width), dtype=dtype)
+    codes = np.zeros((len(row), width), dtype=dtype)
     caps = np.zeros(width, dtype=dtype)
     unit_weights = np.zeros(width, dtype=np.float32)
     first = 0

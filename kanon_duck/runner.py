@@ -141,16 +141,15 @@ class Instance:
         try:
             if any(request_read["connection"] == other.connection for other in list(self.works.values())):
                 raise KanonError("a source cannot call a procedure of kanon_duck: store its result in a table")
-            work = Work(Database(self.cursor()))
-            work.connection = work.database.value("SELECT current_connection_id()") if work.database else None
+            database = Database(self.cursor())
+            work = Work(database, connection=database.value("SELECT current_connection_id()"))
         except KanonError as error:
             self.works[token] = Work(None, error=error)
             self.works[token].done.set()
             return token
         self.works[token] = work
         # no daemon: Python must not end while DuckDB works in this thread, and unasked work ends by itself
-        arguments = (token, work, work.database, verb, request_read)
-        work.thread = threading.Thread(target=self._run, args=arguments)
+        work.thread = threading.Thread(target=self._run, args=(token, work, database, verb, request_read))
         work.thread.start()
         return token
 

@@ -20,7 +20,6 @@ if not SQL_FOLDER.is_dir():  # a source checkout: the wheel carries the folder i
 
 Statement = str | exp.Expression
 
-
 BATCH_ROWS = 1 << 12
 """Rows of an Arrow table that one of DuckDB's threads reads at a time."""
 

@@ -93,28 +93,31 @@ def _entropy(counts: NDArray[np.int64]) -> float:
     return float(-(share * np.log2(share)).sum())
 
 
-def _shared(codes: NDArray[np.unsignedinteger], k: int) -> float:
+def _counts(codes: NDArray[np.unsignedinteger]) -> NDArray[np.int64]:
+    """Rows of each code of a level column, those of NULL last."""
+    null = np.iinfo(codes.dtype).max
+    limit = int(codes.max(where=codes != null, initial=0)) + 1
+    return np.bincount(np.minimum(codes, limit), minlength=limit + 1)
+
+
+def _shared(counts: NDArray[np.int64], k: int) -> float:
     """Share of the rows whose code k rows or more have: for the others no class can agree on it."""
-    _, counts = np.unique(codes, return_counts=True)
-    return float(counts[counts >= k].sum() / len(codes))
+    return float(counts[counts >= k].sum() / counts.sum())
 
 
 def components(encoding: Encoding, curve: Curve, k: int) -> list[list[Component]]:
     """Chains of components, coarse to fine: one for each categorical attribute, one for the curve."""
     sample = encoding.codes[:: max(1, encoding.rows // SAMPLE)]
-    null = np.iinfo(sample.dtype).max
     chains = []
     for attribute in np.flatnonzero(~encoding.numeric):
         chain = []
         for column in np.flatnonzero(encoding.attributes == attribute)[::-1]:
-            values = sample[:, column]
-            limit = int(values[values != null].max(initial=0)) + 1
-            entropy = _entropy(np.bincount(np.minimum(values, limit)))
-            shared = _shared(values, k)
+            counts = _counts(sample[:, column])
+            shared = _shared(counts, k)
             if shared < WELL_SHARED and len(sample) < encoding.rows:  # in a sample a code has fewer rows
-                shared = _shared(encoding.codes[:, column], k)
+                shared = _shared(_counts(encoding.codes[:, column]), k)
             saved = max(shared * float(encoding.weights[column]), 1e-30)
-            chain.append(Component(int(column), 0, limit, entropy / saved))
+            chain.append(Component(int(column), 0, len(counts) - 1, _entropy(counts) / saved))
         chains.append(chain)
     if curve.bits:
         dimensions = len(curve.columns)

@@ -45,13 +45,14 @@ def suppress(
     members, sizes, _ = class_members(labels, int(labels.max()) + 1, 1)
     rows = np.zeros(members.shape, np.int64)
     savings = np.zeros(members.shape)
-    state, loss, ends = np.zeros(3, np.int64), np.zeros(1), np.empty((encoding.codes.shape[1], 4), np.int64)
+    state, loss = np.zeros(3, np.int64), np.zeros(1)
+    lows, highs = np.empty((2, 2, encoding.codes.shape[1]), encoding.codes.dtype)
     done = False
     while not done:
         checkpoint(None)
         done = suppression_steps(
             encoding.codes, members, sizes, k, encoding.caps, encoding.weights,
-            rows, savings, state, loss, ends, VISITS,
+            rows, savings, state, loss, lows, highs, VISITS,
         )  # fmt: skip
     number, step = np.nonzero((rows > 0) & (savings > 0))
     best_first = np.argsort(-savings[number, step] / rows[number, step], kind="stable")

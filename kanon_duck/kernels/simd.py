@@ -117,30 +117,28 @@ def unset(_typing, bits, vector):
     return vector(bits, vector), build
 
 
-@intrinsic
-def floats(_typing, vector):
-    """An integer vector as float64."""
+def _as_floats(kind):
+    """Emit the conversion of an integer vector."""
 
-    def build(context, builder, _signature, arguments):
-        target = _vector_type(context.get_value_type(types.float64))
-        if vector.dtype.bitwidth < 32:
+    def build(context, builder, signature, arguments):
+        target = _vector_type(context.get_value_type(kind))
+        if signature.args[0].dtype.bitwidth < 32:
             return builder.sitofp(_signed(builder, arguments[0]), target)
         return builder.uitofp(arguments[0], target)
 
-    return Vector(types.float64)(vector), build
+    return build
+
+
+@intrinsic
+def floats(_typing, vector):
+    """An integer vector as float64."""
+    return Vector(types.float64)(vector), _as_floats(types.float64)
 
 
 @intrinsic
 def singles(_typing, vector):
     """An integer vector as float32, rounded where it has more than 24 bits."""
-
-    def build(context, builder, _signature, arguments):
-        target = _vector_type(context.get_value_type(types.float32))
-        if vector.dtype.bitwidth < 32:
-            return builder.sitofp(_signed(builder, arguments[0]), target)
-        return builder.uitofp(arguments[0], target)
-
-    return Vector(types.float32)(vector), build
+    return Vector(types.float32)(vector), _as_floats(types.float32)
 
 
 @intrinsic

@@ -6,40 +6,18 @@ import numpy as np
 from numba import njit
 
 from kanon_duck.kernels.anneal import INNER
+from kanon_duck.kernels.extremes import cost_without, two_extremes
 from kanon_duck.kernels.partition import clear_box, widen_box
 from kanon_duck.kernels.satisfies import satisfies
 
 
 @njit(**INNER)
-def _two_extremes(codes, members, begin, lows, highs):
-    """The two smallest and the two largest codes of ``members[0, begin:]``, at least two rows, per column.
-
-    Without a row that has the first of the two, the smallest or largest code of the others is the second.
-    """
-    lows[:] = codes.dtype.type(-1)
-    highs[:] = 0
-    for position in range(begin, members.shape[1]):
-        row = members[0, position]
-        for j in range(lows.shape[1]):
-            code = codes[row, j]
-            lows[1, j] = min(lows[1, j], max(lows[0, j], code))
-            lows[0, j] = min(lows[0, j], code)
-            highs[1, j] = max(highs[1, j], min(highs[0, j], code))
-            highs[0, j] = max(highs[0, j], code)
-
-
-@njit(**INNER)
 def _loss_apart(row, caps, weights, lows, highs, low, high, staying, leaving):
     """Loss of both parts when the row is the last of ``leaving`` rows, around whose others the box is."""
-    rest = 0.0
     new = 0.0
     for j in range(weights.size):
-        code = row[j]
-        smallest = lows[1, j] if code == lows[0, j] else lows[0, j]
-        largest = highs[1, j] if code == highs[0, j] else highs[0, j]
-        rest += weights[j] * min(largest - smallest, caps[j])
-        new += weights[j] * min(max(high[j], code) - min(low[j], code), caps[j])
-    return staying * rest + leaving * new
+        new += weights[j] * min(max(high[j], row[j]) - min(low[j], row[j]), caps[j])
+    return staying * cost_without(row, caps, weights, lows, highs) + leaving * new
 
 
 @njit(**INNER)
@@ -65,7 +43,7 @@ def divide(codes, members, k, caps, weights, low, high):
     lows, highs = np.empty((2, weights.size), codes.dtype), np.empty((2, weights.size), codes.dtype)
     clear_box(low, high)
     for leaving in range(k):
-        _two_extremes(codes, members, leaving, lows, highs)
+        two_extremes(codes, members, 0, leaving, count, lows, highs)
         best = leaving
         least = np.inf
         for position in range(leaving, count):

@@ -5,43 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from kanon_duck.kernels.anneal import INNER, loss_of_class
+from kanon_duck.kernels.anneal import loss_of_class
+from kanon_duck.kernels.extremes import cost_without, two_extremes
 from kanon_duck.kernels.satisfies import satisfies
 
 
-@njit(**INNER)
-def find_ends(codes, members, number, size, ends):
-    """Write the two least and the two greatest codes of each column in a class, least first, greatest last."""
-    for column in range(codes.shape[1]):
-        least = second_least = 1 << 40
-        greatest = second_greatest = -1
-        for position in range(size):
-            code = np.int64(codes[members[number, position], column])
-            if code < second_least:
-                second_least = code if code > least else least
-                least = code if code < least else least
-            if code > second_greatest:
-                second_greatest = code if code < greatest else greatest
-                greatest = code if code > greatest else greatest
-        ends[column, 0], ends[column, 1] = least, second_least
-        ends[column, 2], ends[column, 3] = second_greatest, greatest
-
-
-@njit(**INNER)
-def cost_without(codes, row, ends, caps, weights):
-    """Cost per row of the class without one of its rows."""
-    cost = 0.0
-    for column in range(codes.shape[1]):
-        code = codes[row, column]
-        low = ends[column, 1] if code == ends[column, 0] else ends[column, 0]
-        high = ends[column, 2] if code == ends[column, 3] else ends[column, 3]
-        extent = high - low
-        cost += weights[column] * np.float64(extent if extent < caps[column] else caps[column])
-    return cost
-
-
 @njit(nogil=True, cache=True, no_cfunc_wrapper=True)
-def suppression_steps(codes, members, sizes, k, caps, weights, rows, savings, state, loss, ends, visits):
+def suppression_steps(codes, members, sizes, k, caps, weights, rows, savings, state, loss, lows, highs, visits):
     """Steps in which each class gives up its rows, in order of falling saving per row.
 
     First the row whose absence saves most, then the next, while what remains may stand as a class; then
@@ -62,7 +32,7 @@ def suppression_steps(codes, members, sizes, k, caps, weights, rows, savings, st
         Class, rows it has left, and its next step; zeros at first, and the next call goes on from there.
     loss : float64, shape (1,)
         Loss of the class now.
-    ends : int64, shape (width, 4)
+    lows, highs : dtype of the codes, shape (2, width)
         Scratch.
     visits : int
         About so many rows are visited in one call.
@@ -84,9 +54,9 @@ def suppression_steps(codes, members, sizes, k, caps, weights, rows, savings, st
             lost = 1
             best = size - 1
             least = np.inf
-            find_ends(codes, members, number, size, ends)
+            two_extremes(codes, members, number, 0, size, lows, highs)
             for position in range(size):
-                cost = cost_without(codes, members[number, position], ends, caps, weights)
+                cost = cost_without(codes[members[number, position]], caps, weights, lows, highs)
                 if cost < least:
                     best, least = position, cost
             row = members[number, best]

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,6 +9,13 @@ import duckdb
 import pytest
 
 import kanon_duck
+
+
+@pytest.fixture(scope="session", autouse=True)
+def answer_to_control_c() -> None:
+    """A shell starts background jobs deaf to Ctrl-C, and the processes that tests start would inherit that."""
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

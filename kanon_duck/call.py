@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from sqlglot import exp
@@ -20,6 +20,21 @@ def no_checkpoint(share: float | None = None) -> None:
 
 def no_phase(name: str) -> None:
     """A phase of work whose progress nobody watches."""
+
+
+@dataclass
+class Memory:
+    """What a process remembers between calls: the members of the view it last worked on.
+
+    It is a copy of what the database holds, and carries the version that this had: whoever takes it compares.
+    """
+
+    state: Any = None
+
+    def take(self) -> Any:
+        """Get what is remembered, and forget it."""
+        state, self.state = self.state, None
+        return state
 
 
 @dataclass(frozen=True)
@@ -41,6 +56,8 @@ class Call:
         where it is known. Raises `Cancelled` when the caller has interrupted the statement.
     phase : callable
         To be called where a phase of long work begins, with its name (see `kanon_duck.progress`). A checkpoint too.
+    memory : Memory
+        Shared by the calls on one database.
     """
 
     database: Database
@@ -49,6 +66,7 @@ class Call:
     catalog: str = "memory"
     checkpoint: Callable[[float | None], None] = no_checkpoint
     phase: Callable[[str], None] = no_phase
+    memory: Memory = field(default_factory=Memory)
 
     def use_our_schemas(self) -> None:
         """Resolve unqualified names in DuckDB's own schema and in ours.
@@ -58,7 +76,7 @@ class Call:
         statements of ours name tables and views of the caller's with their database and schema.
         """
         catalog = exp.to_identifier(self.catalog, quoted=True).sql(dialect="duckdb")
-        ours = [f"{catalog}.{schema}" for schema in ("kanon_private", "kanon", "kanon_released")]
+        ours = [f"{catalog}.{schema}" for schema in ("kanon_private", "kanon", "kanon_released", "kanon_history")]
         path = exp.Literal.string(",".join(["system.main", *ours])).sql(dialect="duckdb")
         self.database.execute(f"SET search_path = {path}")
 
@@ -71,3 +89,15 @@ class Call:
         self.database.execute(exp.Use(this=exp.table_(self.schema, db=self.catalog, quoted=True)))
         yield
         self.use_our_schemas()
+
+    def begin_again(self) -> None:
+        """Roll back what the call has done so far, and go on in a transaction that has done nothing."""
+        self.database.execute("ROLLBACK")
+        self.database.execute("BEGIN TRANSACTION")
+        self.use_our_schemas()
+
+    def commit_so_far(self) -> None:
+        """Make what the call has done so far last, whatever comes after it."""
+        self.checkpoint(None)
+        self.database.execute("COMMIT")
+        self.database.execute("BEGIN TRANSACTION")

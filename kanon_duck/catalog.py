@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+import uuid
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any
 
 from sqlglot import exp
@@ -13,7 +15,8 @@ from kanon_duck import arguments as read
 from kanon_duck import names
 from kanon_duck.call import Call, Row
 from kanon_duck.errors import KanonError
-from kanon_duck.settings import Settings, hierarchies_used
+from kanon_duck.models import PrivacyModel
+from kanon_duck.settings import Settings, hierarchies_used, read_settings
 from kanon_duck.sql import Database
 
 
@@ -35,7 +38,14 @@ class MaskedView:
     key : list of str
     quasi_identifiers : dict
         Of each quasi-identifier, in the source's order, its type or hierarchy, step and domain.
-    sensitive : list of str
+    sensitive, keep : list of str
+    settings_version : int
+    secure : bool
+    maintenance, capture : str
+    members_version : str
+        Another one whenever the members have changed.
+    first_release : int
+        The oldest release that is still readable.
     """
 
     number: int
@@ -47,6 +57,13 @@ class MaskedView:
     key: list[str]
     quasi_identifiers: dict[str, dict[str, Any]]
     sensitive: list[str]
+    keep: list[str]
+    settings_version: int
+    secure: bool
+    maintenance: str
+    capture: str
+    members_version: str
+    first_release: int
 
     def cells(self, quasi_identifier: str) -> list[str]:
         """Released columns of a quasi-identifier."""
@@ -68,6 +85,26 @@ def members_table(view_number: int) -> str:
 def classes_table(view_number: int) -> str:
     """Private table of the classes of a masked view and their released cells."""
     return f"kanon_private.classes_{view_number}"
+
+
+def diversity_table(view_number: int) -> str:
+    """Private table of how diverse each sensitive attribute is in each class that a reader sees."""
+    return f"kanon_private.diversity_{view_number}"
+
+
+def values_table(view_number: int) -> str:
+    """Private table of the categorical values that have leaf numbers in the members."""
+    return f"kanon_private.values_{view_number}"
+
+
+def retired_table(view_number: int) -> str:
+    """Private table of all rows that a dropped masked view has released."""
+    return f"kanon_private.retired_{view_number}"
+
+
+def history_table(name: str) -> exp.Table:
+    """Rows of earlier releases that the current one no longer has, with the releases they were in."""
+    return exp.table_(name, db="kanon_history", quoted=True)
 
 
 def released_table(name: str) -> exp.Table:
@@ -100,7 +137,8 @@ def find_view(call: Call) -> MaskedView:
     wanted = in_schema if in_schema.lower() in {name.lower() for name in known} else spelled
     name = read.one_of("view_name", wanted, known, "masked view")
     row = call.database.records(
-        "SELECT view.view_number, view.schema_name, view.view_name, listed.* FROM kanon.masked_views AS listed "
+        "SELECT view.view_number, view.schema_name, view.view_name, view.members_version, view.first_release, "
+        "listed.* FROM kanon.masked_views AS listed "
         "JOIN kanon_private.masked_views AS view ON view.name = listed.name AND view.dropped_at IS NULL "
         "WHERE listed.name = ?",
         [name],
@@ -115,7 +153,24 @@ def find_view(call: Call) -> MaskedView:
         key=row["key"],
         quasi_identifiers=json.loads(row["quasi_identifiers"]),
         sensitive=list(json.loads(row["sensitive"])),
+        keep=row["keep"],
+        settings_version=row["settings_version"],
+        secure=row["secure"],
+        maintenance=row["maintenance"],
+        capture=row["capture"],
+        members_version=row["members_version"],
+        first_release=row["first_release"],
     )
+
+
+def declared_model(database: Database, view: MaskedView, release: int) -> PrivacyModel:
+    """The models that were declared when a release was made."""
+    k = database.value(
+        "SELECT k FROM kanon_private.settings JOIN kanon_private.releases USING (view_number, settings_version) "
+        "WHERE view_number = ? AND release = ?",
+        [view.number, release],
+    )
+    return PrivacyModel(k=k)
 
 
 def views_over(database: Database, source: str) -> list[tuple[str, bool]]:
@@ -128,54 +183,177 @@ def views_over(database: Database, source: str) -> list[tuple[str, bool]]:
     )
 
 
-def record_view(
-    database: Database, number: int, settings: Settings, quasi_identifiers: dict[str, dict[str, Any]]
-) -> None:
-    """Write a new masked view and the first version of its settings into the catalog."""
+def record_view(database: Database, number: int, settings: Settings) -> None:
+    """Write a new masked view into the catalog."""
     schema, view = settings.view
-    _insert(
-        database,
-        "masked_views",
-        {
-            "view_number": number,
-            "name": settings.name,
-            "schema_name": schema,
-            "view_name": view,
-            "settings_version": 1,
-            "status": "current",
-            "checked_at": now(),
-            "waiting": 0,
-        },
+    row = {
+        "view_number": number,
+        "name": settings.name,
+        "schema_name": schema,
+        "view_name": view,
+        "settings_version": 1,
+        "status": "current",
+        "checked_at": now(),
+        "waiting": 0,
+        "members_version": new_version(),
+        "first_release": 1,
+    }
+    _insert(database, "masked_views", row)
+
+
+def new_version() -> str:
+    """A version of members that there has never been."""
+    return uuid.uuid4().hex
+
+
+def record_settings(call: Call, number: int, settings: Settings, as_made: Row) -> int:
+    """Write a version of a masked view's settings into the catalog, as the one in force; returns its number.
+
+    Settings that are as before keep their version.
+
+    Parameters
+    ----------
+    call : Call
+        Its arguments are those that the settings were read from.
+    as_made : dict
+        What reading the source has settled: ``quasi_identifiers`` and ``domains``, as JSON.
+    """
+    given = call.arguments
+    used = [name for names in settings.roles().values() for name in names]
+    row = {
+        "view_number": number,
+        "source": settings.source,
+        "key": settings.key,
+        "sensitive": json.dumps(settings.sensitive),
+        "keep": settings.keep,
+        "k": settings.model.k,
+        "method": settings.method,
+        "effort": str(settings.effort),
+        "method_options": json.dumps(settings.method_options) if settings.method_options else None,
+        "maintenance": settings.maintenance,
+        "secure": settings.secure,
+        "on_delete": "retire",
+        "patience": 3,
+        "capture": settings.capture,
+        "max_suppression": settings.max_suppression,
+        "weights": json.dumps(settings.weights) if settings.weights else None,
+        "seed": settings.seed,
+        "allow_unsafe_keep": settings.allow_unsafe_keep,
+        "independent": settings.independent,
+        "arguments": json.dumps({name: given[name] for name in given if given[name] is not None}, default=_decimal),
+        "caller_schema": call.schema,
+        "column_types": json.dumps({name: settings.columns[name] for name in used}),
+        **as_made,
+    }
+    columns = ", ".join(row)
+    before = call.database.records(
+        f"SELECT settings_version, {columns} FROM kanon_private.settings JOIN kanon_private.masked_views "
+        "USING (view_number, settings_version) WHERE view_number = ?",
+        [number],
     )
-    _insert(
-        database,
-        "settings",
-        {
-            "view_number": number,
-            "settings_version": 1,
-            "source": settings.source,
-            "key": settings.key,
-            "quasi_identifiers": json.dumps(quasi_identifiers),
-            "sensitive": json.dumps(settings.sensitive),
-            "keep": settings.keep,
-            "k": settings.model.k,
-            "method": settings.method,
-            "effort": str(settings.effort),
-            "method_options": json.dumps(settings.method_options) if settings.method_options else None,
-            "maintenance": "incremental",
-            "secure": settings.secure,
-            "on_delete": "retire",
-            "patience": 3,
-            "capture": "diff",
-            "max_suppression": settings.max_suppression,
-            "weights": json.dumps(settings.weights) if settings.weights else None,
-            "seed": settings.seed,
-            "allow_unsafe_keep": settings.allow_unsafe_keep,
-            "independent": settings.independent,
-        },
+    version = before[0].pop("settings_version") if before else 0
+    if before == [row]:
+        return int(version)
+    version += 1
+    _insert(call.database, "settings", {**row, "settings_version": version})
+    call.database.execute(
+        "UPDATE kanon_private.masked_views SET settings_version = ? WHERE view_number = ?", [version, number]
     )
+    call.database.execute("DELETE FROM kanon_private.hierarchy_uses WHERE lower(view_name) = lower(?)", [settings.name])
     for hierarchy in sorted(hierarchies_used(settings)):
-        _insert(database, "hierarchy_uses", {"view_name": settings.name, "hierarchy": hierarchy})
+        _insert(call.database, "hierarchy_uses", {"view_name": settings.name, "hierarchy": hierarchy})
+    return int(version)
+
+
+def _decimal(value: Decimal) -> Row:
+    """A decimal in JSON, with all its digits."""
+    return {"decimal": str(value)}
+
+
+def _read_decimal(value: Row) -> Any:
+    return Decimal(value["decimal"]) if list(value) == ["decimal"] else value
+
+
+def stored_call(call: Call, view: MaskedView) -> Call:
+    """The call that the settings in force were read from, to read them again."""
+    arguments, schema = call.database.rows(
+        "SELECT arguments, caller_schema FROM kanon_private.settings WHERE view_number = ? AND settings_version = ?",
+        [view.number, view.settings_version],
+    )[0]
+    return replace(call, arguments=json.loads(arguments, object_hook=_read_decimal), schema=schema)
+
+
+def stored_settings(call: Call, view: MaskedView) -> tuple[Call, Settings]:
+    """The settings in force, read again against the source as it is now.
+
+    Returns
+    -------
+    Call
+        Unqualified names of the source mean in it what they meant to the owner.
+    Settings
+        Numeric domains are those of the release.
+
+    Raises
+    ------
+    KanonError
+        When the source is gone, or has lost a column or changed its type.
+    """
+    stored = stored_call(call, view)
+    settings = read_settings(stored)
+    domains = _stored_json(call, view, "domains")
+    for name, column_type in stored_types(call, view).items():
+        if settings.columns[name] != column_type:
+            raise KanonError(
+                f"source: column {name} was {column_type} and is {settings.columns[name]} now: give it its type back, "
+                "or drop the masked view and make it again"
+            )
+    fixed = [
+        replace(each, fixed_domain=(int(domains[each.name][0]), int(domains[each.name][1])))
+        if each.name in domains
+        else each
+        for each in settings.quasi_identifiers
+    ]
+    return stored, replace(settings, quasi_identifiers=fixed)
+
+
+def stored_types(call: Call, view: MaskedView) -> dict[str, str]:
+    """Types of the source's columns in use, as readers know them."""
+    return dict(_stored_json(call, view, "column_types"))
+
+
+def _stored_json(call: Call, view: MaskedView, column: str) -> Any:
+    """A column of the settings in force."""
+    text = call.database.value(
+        f"SELECT {column} FROM kanon_private.settings WHERE view_number = ? AND settings_version = ?",
+        [view.number, view.settings_version],
+    )
+    return json.loads(text)
+
+
+def record_extension(database: Database, views: list[str], hierarchy: str) -> None:
+    """Note with the masked views that use a hierarchy that it has changed: what was read of it is out of date."""
+    for name in views:
+        database.execute(
+            "UPDATE kanon_private.masked_views SET members_version = ?, refresh_recommended = ? "
+            "WHERE name = ? AND dropped_at IS NULL",
+            [new_version(), f"hierarchy {hierarchy} has been extended", name],
+        )
+
+
+def record_first_release(database: Database, view: MaskedView, release: int) -> None:
+    """Say which release is the oldest that can be read."""
+    database.execute(
+        "UPDATE kanon_private.masked_views SET first_release = ? WHERE view_number = ?", [release, view.number]
+    )
+
+
+def record_state(database: Database, number: int, **columns: Any) -> None:
+    """Change what `kanon.masked_views` says of a masked view, and when that was found."""
+    columns["checked_at"] = now()
+    assignments = ", ".join(f"{name} = ?" for name in columns)
+    database.execute(
+        f"UPDATE kanon_private.masked_views SET {assignments} WHERE view_number = ?", [*columns.values(), number]
+    )
 
 
 def record_release(database: Database, number: int, release: Row, losses: dict[str, float]) -> None:

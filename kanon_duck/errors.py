@@ -10,6 +10,18 @@ class KanonError(Exception):
     Whatever the call had begun is rolled back before the message reaches the caller.
     """
 
+    @property
+    def reason(self) -> str:
+        """The message without what only helps to find a fault of ours."""
+        return str(self)
+
+
+class RecordedError(KanonError):
+    """A request that cannot be carried out, of which the database keeps a record.
+
+    What the call has written, and only that, is committed before the message reaches the caller.
+    """
+
 
 class Cancelled(BaseException):
     """The statement that asked for the work was interrupted: stop, and leave the old state.

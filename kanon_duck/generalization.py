@@ -33,7 +33,8 @@ class Classes:
         follow the generalizations alone.
     cells : pyarrow.Table, m rows
         ``class``, ``rows``, ``reader_class`` and for each quasi-identifier i its cells: a categorical one
-        ``label_i``; a numeric one ``kind_i`` (interval, root or null), ``low_i`` and ``high_i`` (codes).
+        ``label_i``; a numeric one ``kind_i`` (interval, root or null), ``low_i`` and ``high_i`` (codes); and
+        ``share_i``.
     """
 
     sizes: NDArray[np.int64]
@@ -62,7 +63,6 @@ def generalize(microdata: Microdata, labels: NDArray[np.int64]) -> Classes:
     encoding = microdata.encoding
     low, high, sizes = class_boxes(encoding.codes, labels)
     shares = categorical_shares(low, high, encoding)
-    read = microdata.as_read(labels)
     null = np.iinfo(encoding.codes.dtype).max
     columns: dict[str, Any] = {"class": np.arange(len(sizes)), "rows": sizes}
     keys: list[NDArray[np.int64]] = []
@@ -71,7 +71,7 @@ def generalize(microdata: Microdata, labels: NDArray[np.int64]) -> Classes:
         # NULL has the largest code, so a box tells whether a class holds any, and whether it holds nothing else
         state = _State(high[:, first_column] == null, low[:, first_column] == null)
         if isinstance(attribute, NumericAttribute):
-            kind, first, last = _intervals(attribute, read, state)
+            kind, first, last = _intervals(attribute, labels, state)
             shares[:, number] = np.where(kind == INTERVAL, attribute.share(first, last), kind == AT_ROOT)
             columns |= {f"kind_{number}": kind, f"low_{number}": first, f"high_{number}": last}
             keys += [kind, first, last]
@@ -80,6 +80,7 @@ def generalize(microdata: Microdata, labels: NDArray[np.int64]) -> Classes:
             node, label = _ancestors(attribute, low[:, first_column].astype(np.int64), height, state)
             columns[f"label_{number}"] = label
             keys.append(node)
+        columns[f"share_{number}"] = np.ascontiguousarray(shares[:, number])
     reader_class = _ranks(keys)
     columns["reader_class"] = reader_class
     return Classes(sizes, shares, reader_class, pa.table(columns))

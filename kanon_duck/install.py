@@ -12,7 +12,7 @@ from kanon_duck.procedures import PROCEDURES
 from kanon_duck.runner import serve
 from kanon_duck.sql import Database, script
 
-CATALOG_VERSION = 1
+CATALOG_VERSION = 2
 """Raised whenever the persistent tables change, together with a script that upgrades the version before."""
 
 SCRIPTS = ("catalog.sql", "hierarchies.sql", "readers.sql", "views.sql", "procedures.sql")
@@ -77,9 +77,9 @@ def _install_catalog(database: Database, catalog: str) -> None:
 
 def _installed(database: Database, catalog: str) -> tuple[int | None, str | None]:
     """Catalog version and digest of the scripts in the database, None where kanon_duck was never installed."""
-    ours = ("kanon", "kanon_private", "kanon_released")
+    ours = ("kanon", "kanon_history", "kanon_private", "kanon_released")
     schemas = database.rows(
-        "SELECT schema_name FROM duckdb_schemas() WHERE database_name = ? AND schema_name IN (?, ?, ?)",
+        "SELECT schema_name FROM duckdb_schemas() WHERE database_name = ? AND schema_name IN (?, ?, ?, ?)",
         [catalog, *ours],
     )
     if not schemas:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from kanon_duck.errors import KanonError
-from kanon_duck.microdata import SNAPSHOT
 from kanon_duck.settings import Settings
+from kanon_duck.snapshot import SNAPSHOT
 from kanon_duck.sql import Database
 
 RESIDUAL_ERRORS = 0.05

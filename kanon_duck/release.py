@@ -1,87 +1,33 @@
-"""Publishes a partition: private state, released rows, the check of what readers will see, the masked view."""
+"""Publishes releases: released rows, the check of what readers will see, the masked view, earlier releases."""
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
-from numpy.typing import NDArray
 from sqlglot import exp
 
-from kanon_duck.catalog import classes_table, members_table, released_table
-from kanon_duck.check import ClassSizes, class_sizes
+from kanon_duck.call import Row
+from kanon_duck.catalog import (
+    MaskedView,
+    classes_table,
+    history_table,
+    members_table,
+    now,
+    released_table,
+    retired_table,
+)
+from kanon_duck.check import class_sizes
+from kanon_duck.classes import AFFECTED, class_losses, class_summary, least_diversity
 from kanon_duck.errors import KanonError
-from kanon_duck.generalization import AT_ROOT, NULL, ROOT, Classes
-from kanon_duck.microdata import SNAPSHOT, Microdata, NumericAttribute
+from kanon_duck.loss import average_class_size
+from kanon_duck.microdata import Attribute, NumericAttribute
 from kanon_duck.settings import Settings
+from kanon_duck.snapshot import private_names
 from kanon_duck.sql import Database
 
-
-def store(
-    database: Database,
-    number: int,
-    settings: Settings,
-    microdata: Microdata,
-    labels: NDArray[np.int64],
-    classes: Classes,
-) -> None:
-    """Write the private state of a masked view: its classes with their released cells, and its members.
-
-    A member is its key, its sensitive and kept values, and its class (NULL: left out).
-    """
-    database.register("class_cells", classes.cells)
-    selected, joins = ["class_cells.class", "class_cells.rows", "class_cells.reader_class"], []
-    for position, attribute in enumerate(microdata.attributes):
-        if isinstance(attribute, NumericAttribute):
-            cells, joined = _numeric_cells(position, attribute)
-            selected += cells
-            joins += joined
-        else:
-            selected.append(f"label_{position} AS quasi_identifier_{position}")
-    database.execute(
-        f"CREATE TABLE {classes_table(number)} AS SELECT {', '.join(selected)} FROM class_cells {' '.join(joins)}"
-    )
-    database.unregister("class_cells")
-    placed = microdata.as_in_snapshot(labels)
-    database.register("membership", pa.table({"class": pa.array(placed, mask=placed < 0)}))
-    roles = settings.roles()
-    private = [f"{role}_{place}" for role in ("key", "sensitive", "kept") for place in range(len(roles[role]))]
-    database.execute(
-        f"CREATE TABLE {members_table(number)} AS SELECT {', '.join(private)}, membership.class "
-        f"FROM {SNAPSHOT} AS snapshot POSITIONAL JOIN membership"
-    )
-    database.unregister("membership")
-
-
-def _numeric_cells(position: int, attribute: NumericAttribute) -> tuple[list[str], list[str]]:
-    """SQL for the three cells of a numeric quasi-identifier, and the joins it needs."""
-    kind = f"kind_{position}"
-    joins: list[str] = []
-    bounds = []
-    for end in ("low", "high"):
-        if attribute.ranks is None:
-            steps = f"(CAST({end}_{position} AS HUGEINT) + ({attribute.base}))"
-        else:
-            joins.append(
-                f"LEFT JOIN {attribute.ranks} AS {end}_step_{position} ON {end}_step_{position}.code = {end}_{position}"
-            )
-            steps = f"{end}_step_{position}.step"
-        bounds.append(attribute.step.bound(steps))
-    low, high = bounds
-    shown = [attribute.step.text(bound) for bound in bounds]
-    label = (
-        f"CASE WHEN {kind} = {NULL} THEN NULL WHEN {kind} = {AT_ROOT} THEN '{ROOT}' "
-        f"WHEN low_{position} = high_{position} THEN {shown[0]} "
-        f"ELSE '[' || {shown[0]} || ', ' || {shown[1]} || ']' END"
-    )
-    hidden = f"CASE WHEN {kind} NOT IN ({NULL}, {AT_ROOT}) THEN"
-    name = f"quasi_identifier_{position}"
-    return [
-        f"{label} AS {name}",
-        f"{hidden} {low} END AS {name}_min",
-        f"{hidden} {high} END AS {name}_max",
-    ], joins
+CLASS, FROM_RELEASE, TO_RELEASE = "kanon_class", "kanon_from_release", "kanon_to_release"
+"""Columns of released rows that readers do not see: reader class, first release, first release without them."""
 
 
 def released_columns(settings: Settings) -> list[tuple[str, exp.Column]]:
@@ -103,8 +49,8 @@ def released_columns(settings: Settings) -> list[tuple[str, exp.Column]]:
     return columns
 
 
-def publish(database: Database, number: int, settings: Settings, catalog: str) -> ClassSizes:
-    """Write the released rows, check them as a reader would, and only then make the masked view.
+def publish(database: Database, number: int, settings: Settings, catalog: str, release: int) -> None:
+    """Write all rows of a release, check them as a reader would, and only then make the masked view.
 
     Nothing of the source's order reaches readers: the rows are sorted by what is released and by nothing
     else. They stand in a new table, so no statistic of it speaks of rows that are not there.
@@ -112,81 +58,177 @@ def publish(database: Database, number: int, settings: Settings, catalog: str) -
     Raises
     ------
     KanonError
-        When the released rows break the declared model; the view is not made then.
+        When the released rows break the declared model; they are never visible then.
     """
-    columns = released_columns(settings)
-    own = [f"{role}_{place}" for role in ("sensitive", "kept") for place in range(len(settings.roles()[role]))]
+    table = released_table(settings.name)
+    if release > 1:
+        _keep_history(database, settings, release, exp.true())
+        database.execute(exp.Drop(tables=[table], kind="TABLE"))
+    own = private_names(settings, "sensitive", "kept")
     ordered = (  # the sort carries no cells: they are joined to its result
         exp.select("members.class", *(f"members.{name}" for name in own))
         .from_(exp.to_table(members_table(number)).as_("members"))
         .join(exp.to_table(classes_table(number)).as_("classes"), on="classes.class = members.class")
         .order_by("classes.reader_class", *(f"members.{name}" for name in own))
     )
-    query = (
-        exp.select(*(source.as_(name, quoted=True) for name, source in columns))
-        .from_(ordered.subquery("members"))
+    rows = _rows(number, settings, release, ordered.subquery("members"))
+    database.execute(exp.Create(this=table, kind="TABLE", expression=rows))
+    _check(database, settings, exp.true())
+    if release == 1:
+        to_release = exp.cast(exp.Literal.number(0), "BIGINT").as_(TO_RELEASE, quoted=True)
+        empty = exp.select("*", to_release).from_(table).limit(0)
+        database.execute(exp.Create(this=history_table(settings.name), kind="TABLE", expression=empty))
+        view = exp.table_(settings.view[1], db=settings.view[0], catalog=catalog, quoted=True)
+        database.execute(exp.Create(this=view, kind="VIEW", expression=_shown(settings)))
+
+
+def publish_changes(database: Database, number: int, settings: Settings, release: int) -> None:
+    """Write the rows of the affected reader classes anew, and check them as a reader would.
+
+    What the current release no longer shows goes into the history; all other rows are left alone.
+
+    Raises
+    ------
+    KanonError
+        When rows of these classes break the declared model; nothing is visible then.
+    """
+    affected_classes = exp.select("reader_class").from_(exp.to_table(AFFECTED))
+    affected = exp.column(CLASS, quoted=True).isin(query=affected_classes)
+    _keep_history(database, settings, release, affected)
+    database.execute(exp.delete(released_table(settings.name), where=affected))
+    members = (
+        exp.select("members.*")
+        .from_(exp.to_table(members_table(number)).as_("members"))
+        .join(exp.to_table(classes_table(number)).as_("changed"), on="changed.class = members.class")
+        .where(exp.column("reader_class", "changed").isin(query=affected_classes))
+    )
+    rows = _rows(number, settings, release, members.subquery("members"))
+    rows = rows.order_by(*(source.copy() for _, source in released_columns(settings)))
+    database.execute(exp.insert(rows, released_table(settings.name)))
+    _check(database, settings, affected)
+
+
+def retire_released_rows(database: Database, view: MaskedView) -> None:
+    """Take all released rows from readers, and keep them with the private history for later checks."""
+    released, history = released_table(view.name), history_table(view.name)
+    last = exp.select("*", exp.cast(exp.null(), "BIGINT").as_(TO_RELEASE, quoted=True)).from_(released)
+    kept = exp.to_table(retired_table(view.number))
+    database.execute(exp.Create(this=kept, kind="TABLE", expression=exp.select("*").from_(history)))
+    database.execute(exp.insert(last, kept))
+    for table in (history, released):
+        database.execute(exp.Drop(tables=[table], kind="TABLE"))
+
+
+def _rows(number: int, settings: Settings, release: int, members: exp.Subquery) -> exp.Select:
+    """The released rows of some members, with what readers do not see of them."""
+    return (
+        exp.select(
+            *(source.as_(name, quoted=True) for name, source in released_columns(settings)),
+            exp.column("reader_class", "classes").as_(CLASS, quoted=True),
+            exp.cast(exp.Literal.number(release), "BIGINT").as_(FROM_RELEASE, quoted=True),
+        )
+        .from_(members)
         .join(exp.to_table(classes_table(number)).as_("classes"), on="classes.class = members.class")
     )
-    table = released_table(settings.name)
-    database.execute(exp.Create(this=table, kind="TABLE", expression=query))
-    released = exp.select(*(exp.column(name, quoted=True) for name, _ in columns)).from_(table)
-    cells = [name for name, source in columns if source.table == "classes"]
-    sizes = class_sizes(database, released, cells, settings.model)
-    # Every released class has at least k rows as a reader sees it, or the release is never visible.
+
+
+def _shown(settings: Settings) -> exp.Select:
+    """The current release as readers see it."""
+    columns = (exp.column(name, quoted=True) for name, _ in released_columns(settings))
+    return exp.select(*columns).from_(released_table(settings.name))
+
+
+def _keep_history(database: Database, settings: Settings, release: int, condition: exp.Expression) -> None:
+    """Copy rows that end with the release before into the history."""
+    ended = exp.select("*", exp.Literal.number(release)).from_(released_table(settings.name)).where(condition)
+    database.execute(exp.insert(ended, history_table(settings.name)))
+
+
+def _check(database: Database, settings: Settings, condition: exp.Expression) -> None:
+    """Every released class has at least k rows as a reader sees it, or the release is never visible."""
+    cells = [name for name, source in released_columns(settings) if source.table == "classes"]
+    sizes = class_sizes(database, _shown(settings).where(condition), cells, settings.model)
     if not sizes.passes(settings.model):
         raise KanonError(
             f"the release would have a class of {sizes.smallest} rows where k is {settings.model.k}: nothing was "
             "released; please report this as an error of kanon_duck"
         )
-    view = exp.table_(settings.view[1], db=settings.view[0], catalog=catalog, quoted=True)
-    database.execute(exp.Create(this=view, kind="VIEW", expression=released))
-    return sizes
 
 
-def diversity(database: Database, number: int, settings: Settings) -> tuple[int | None, float | None]:
-    """Least number of distinct values, and highest frequency of one, over readers' classes and sensitive attributes.
-
-    NULL counts as one value. Without a sensitive attribute both are None.
-    """
-    found = [
-        database.rows(
-            f"""
-            WITH frequencies AS (
-                SELECT reader_class, count(*) AS frequency
-                FROM {members_table(number)} JOIN {classes_table(number)} USING (class)
-                GROUP BY reader_class, sensitive_{position}
-            ), of_class AS (
-                SELECT count(*) AS distinct_values, max(frequency) / sum(frequency) AS share
-                FROM frequencies GROUP BY reader_class
-            )
-            SELECT min(distinct_values), max(share) FROM of_class
-            """
-        )[0]
-        for position in range(len(settings.sensitive))
-    ]
-    if not found:
-        return None, None
-    return min(least for least, _ in found), max(most for _, most in found)
-
-
-def in_force(microdata: Microdata, settings: Settings, database: Database) -> dict[str, dict[str, Any]]:
+def in_force(database: Database, attributes: list[Attribute], settings: Settings) -> dict[str, dict[str, Any]]:
     """Type or hierarchy, step and domain of each quasi-identifier, as the release was made with them."""
     described: dict[str, dict[str, Any]] = {}
-    for declared, attribute in zip(settings.quasi_identifiers, microdata.attributes, strict=True):
+    for declared, attribute in zip(settings.quasi_identifiers, attributes, strict=True):
         if isinstance(attribute, NumericAttribute):
             described[declared.name] = {
                 "type": "numeric",
                 "step": str(attribute.step.size),
-                "domain": [_end(database, attribute, code) for code in attribute.domain],
+                "domain": [_text(database, attribute, steps) for steps in domain_steps(database, attribute)],
             }
         else:
             described[declared.name] = {"type": declared.hierarchy}
     return described
 
 
-def _end(database: Database, attribute: NumericAttribute, code: int) -> str:
-    """An end of a domain, as text."""
-    steps = f"CAST({code + attribute.base} AS HUGEINT)"
-    if attribute.ranks is not None:
-        steps = f"(SELECT step FROM {attribute.ranks} WHERE code = {code})"
-    return str(database.value(f"SELECT {attribute.step.text(attribute.step.bound(steps))}"))
+def domain_steps(database: Database, attribute: NumericAttribute) -> list[int]:
+    """Both ends of a domain, in steps."""
+    if attribute.ranks is None:
+        return [code + attribute.base for code in attribute.domain]
+    query = f"SELECT CAST(step AS VARCHAR) FROM {attribute.ranks} WHERE code = ?"
+    return [int(database.value(query, [code])) for code in attribute.domain]
+
+
+def _text(database: Database, attribute: NumericAttribute, steps: int) -> str:
+    """The text of a bound."""
+    return str(database.value(f"SELECT {attribute.step.text(attribute.step.bound(f'CAST({steps} AS HUGEINT)'))}"))
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What happened to people from one release to the next.
+
+    Attributes
+    ----------
+    inserted, updated, deleted : int
+        Rows of the source that are new in the release, have other values, or are gone from it.
+    moved : int
+        Rows that are in another class although their quasi-identifiers are the same.
+    waiting, suppressed : int
+        Rows of the source that the release holds back until they can be shown, and left out for quality.
+    """
+
+    inserted: int = 0
+    updated: int = 0
+    deleted: int = 0
+    moved: int = 0
+    waiting: int = 0
+    suppressed: int = 0
+
+
+def describe_release(
+    database: Database, number: int, settings: Settings, release: int, cause: str, counts: Counts
+) -> tuple[Row, dict[str, float]]:
+    """The row of a release in the history, recomputed from the classes, and the loss of each quasi-identifier."""
+    sizes = class_summary(database, number, settings.model.k)
+    losses, loss = class_losses(database, number, settings)
+    l_achieved, max_frequency = least_diversity(database, number)
+    released = {name for name, _ in released_columns(settings)}
+    return {
+        "release": release,
+        "released_at": now(),
+        "cause": cause,
+        "rows": sizes.rows,
+        "classes": sizes.classes,
+        **asdict(counts),
+        "counterfeits": 0,
+        "k_achieved": sizes.smallest,
+        "l_achieved": l_achieved,
+        "max_frequency": max_frequency,
+        "information_loss": loss,
+        "information_loss_per_row": loss / sizes.rows,
+        "discernibility": sizes.discernibility,
+        "average_class_size": average_class_size(sizes.rows, sizes.classes, settings.model.k),
+        "vulnerable_rows": None,
+        "method": settings.method,
+        "not_released": [name for name in settings.columns if name not in released],
+    }, losses

@@ -24,8 +24,8 @@ from typing import Any
 
 import duckdb
 
-from kanon_duck.call import Call, Row
-from kanon_duck.errors import Cancelled, KanonError
+from kanon_duck.call import Call, Memory, Row
+from kanon_duck.errors import Cancelled, KanonError, RecordedError
 from kanon_duck.progress import Progress, clear, shown
 from kanon_duck.sql import Database, StatementError
 
@@ -105,6 +105,7 @@ class Instance:
     identity: str = field(default_factory=lambda: uuid.uuid4().hex)
     turn: threading.Lock = field(default_factory=threading.Lock)
     works: dict[str, Work] = field(default_factory=dict)
+    memory: Memory = field(default_factory=Memory)
     entry: Callable[[str, str | None, str | None], str | None] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -177,7 +178,7 @@ class Instance:
         with work.ending:
             error: BaseException | None = Cancelled() if work.stopped() else work.error
             try:
-                if work.database is not None and error is None:
+                if work.database is not None and (error is None or isinstance(error, RecordedError)):
                     work.database.execute("COMMIT")
                 elif work.database is not None and not work.ended.is_set():
                     work.database.interrupt()
@@ -204,7 +205,7 @@ class Instance:
                 work.phase("working")
                 catalog, schema = request["catalog"], request["schema"]
                 database.execute("BEGIN TRANSACTION")
-                call = Call(database, request["arguments"], schema, catalog, work.checkpoint, work.phase)
+                call = Call(database, request["arguments"], schema, catalog, work.checkpoint, work.phase, self.memory)
                 call.use_our_schemas()
                 work.rows = self.procedures[verb](call)
             except Exception as error:  # whatever it is, the caller's statement must hear of it
@@ -231,7 +232,7 @@ def _sentence(error: BaseException) -> str:
     if isinstance(error, StatementError) and "read-only mode" in str(error):
         return "the database is open read-only: open it for writing to change anything"
     if isinstance(error, StatementError):
-        return f"{str(error.__cause__).splitlines()[0]} (nothing was changed)"
+        return f"{error.reason} (nothing was changed)"
     if isinstance(error, KanonError):
         return str(error)
     return f"internal error, nothing was changed: {type(error).__name__}: {error}"

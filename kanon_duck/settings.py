@@ -21,8 +21,7 @@ from kanon_duck.source import read_source
 
 NOT_YET: dict[str, Any] = {
     "l": None, "entropy_l": None, "recursive_cl": None, "p": None, "alpha": None, "t": None, "protected": None,
-    "maintenance": "incremental", "on_delete": "retire", "patience": 3, "capture": "diff",
-    "unit": None, "derive_from": None,
+    "patience": 3, "unit": None, "derive_from": None,
 }  # fmt: skip
 """Options that belong to later versions, with the default that stands for them until then."""
 
@@ -35,6 +34,12 @@ FLAT = "flat"
 
 LONGEST_SEARCH = 86_400
 """Most seconds of effort."""
+
+MAINTENANCE = ("incremental", "static", "append")
+"""How a refresh makes classes: I3M+ and I3M-, all anew (Static I), or of the new rows alone (Static II)."""
+
+CAPTURE = ("diff", "trigger")
+"""How a refresh finds what has changed: by comparing, or by what triggers have noted."""
 
 METHOD_OPTIONS = {"k_member": ("next_seed",)}
 """Options of single methods, by method."""
@@ -54,6 +59,8 @@ class QuasiIdentifier:
         Name of the hierarchy, 'flat' included; None for a numeric one.
     step, domain
         As typed, None where left to the default.
+    fixed_domain : tuple of int or None
+        The domain in steps that an earlier release was made with.
     """
 
     name: str
@@ -61,6 +68,7 @@ class QuasiIdentifier:
     hierarchy: str | None
     step: Any = None
     domain: tuple[Any, Any] | None = None
+    fixed_domain: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -91,6 +99,8 @@ class Settings:
     max_suppression : float
         Largest share of the source's rows that may be left out for quality.
     method_options, weights : dict
+    maintenance, capture : str
+        See ``MAINTENANCE`` and ``CAPTURE``.
     secure, independent : bool
     seed : int
     allow_unsafe_keep : list of str
@@ -111,10 +121,16 @@ class Settings:
     max_suppression: float
     method_options: dict[str, Any]
     weights: dict[str, float]
+    maintenance: str
+    capture: str
     secure: bool
     independent: bool
     seed: int
     allow_unsafe_keep: list[str]
+
+    def weights_in_order(self) -> list[float]:
+        """The weight of each quasi-identifier."""
+        return [self.weights.get(each.name, 1.0) for each in self.quasi_identifiers]
 
     def roles(self) -> dict[str, list[str]]:
         """The columns of each role, by the role's name in private tables."""
@@ -147,6 +163,13 @@ def read_settings(call: Call) -> Settings:
             "key is missing: a secure masked view must know its people again at every refresh; name the column(s) "
             "that identify a row, or accept secure => false"
         )
+    maintenance = read.choice(given, "maintenance", MAINTENANCE, "incremental")
+    if secure and maintenance != "incremental":
+        raise KanonError(
+            f"maintenance is {read.shown(maintenance)}, which is not secure: leave it out, or accept that readers "
+            "compare releases with secure => false"
+        )
+    _check_on_delete(given, secure)
     sensitive = _sensitive(call, columns)
     keep = [read.one_of("keep", name, columns, "column of the source") for name in read.names(given, "keep")]
     method = _method(given)
@@ -166,6 +189,8 @@ def read_settings(call: Call) -> Settings:
         max_suppression=read.share(given, "max_suppression", 0.0),
         method_options=_method_options(given, method),
         weights={},
+        maintenance=maintenance,
+        capture=read.choice(given, "capture", CAPTURE, "diff"),
         secure=secure,
         independent=read.boolean(given, "independent", False),
         seed=read.integer(given, "seed", 0, 0),
@@ -178,6 +203,15 @@ def read_settings(call: Call) -> Settings:
     _check_roles(settings)
     _check_released_names(settings)
     return settings
+
+
+def _check_on_delete(given: read.Arguments, secure: bool) -> None:
+    """What becomes of deleted people's classes; without ``secure``, classes follow I3M-."""
+    on_delete = read.choice(given, "on_delete", ("retire", "counterfeit", "remove"), "retire")
+    if not secure and given.get("on_delete") is not None and on_delete != "remove":
+        raise KanonError(f"on_delete is {read.shown(on_delete)}, which only a secure masked view can do: leave it out")
+    if secure and on_delete != "retire":
+        raise KanonError(f"on_delete is {read.shown(on_delete)}, which is not built yet: only 'retire' works so far")
 
 
 def view_parts(call: Call, given: str) -> tuple[str, str]:
@@ -363,3 +397,9 @@ def hierarchies_used(settings: Settings) -> set[str]:
     """Names of the hierarchies that a masked view with these settings uses."""
     declared = [each.hierarchy for each in settings.quasi_identifiers] + list(settings.sensitive.values())
     return {name for name in declared if name is not None and name != FLAT}
+
+
+def standing_warnings(settings: Settings) -> list[str]:
+    """What the owner should know of every release with these settings."""
+    warnings = [f"{name} is released without l, p, alpha or t" for name in settings.sensitive]
+    return warnings + [f"{name} is released unchanged although it is linkable" for name in settings.allow_unsafe_keep]

@@ -100,8 +100,7 @@ def read_query(call: Call, text: str, argument: str) -> exp.Query:
         with call.in_callers_schema():
             call.database.execute(query.limit(0))
     except StatementError as error:
-        reason = str(error.__cause__).splitlines()[0]
-        raise KanonError(f"{argument}: the query cannot be read: {reason}") from error
+        raise KanonError(f"{argument}: the query cannot be read: {error.reason}") from error
     return query
 
 

@@ -27,6 +27,11 @@ BATCH_ROWS = 1 << 12
 class StatementError(KanonError):
     """A statement of ours that DuckDB refused: the message carries DuckDB's words and the statement."""
 
+    @property
+    def reason(self) -> str:
+        """DuckDB's words."""
+        return str(self.__cause__).splitlines()[0]
+
 
 def _text(statement: Statement) -> str:
     """A statement as DuckDB reads it."""

@@ -1,14 +1,17 @@
--- What kanon_duck remembers. Three schemas: `kanon` is the interface, `kanon_released` holds what readers
--- see, `kanon_private` everything else. All scripts of this folder can be run again at any time.
+-- What kanon_duck remembers. Four schemas: `kanon` is the interface, `kanon_released` holds what readers see,
+-- `kanon_history` what they saw in earlier releases, `kanon_private` everything else. All scripts of this folder
+-- can be run again at any time.
 CREATE SCHEMA IF NOT EXISTS kanon;
 CREATE SCHEMA IF NOT EXISTS kanon_private;
 CREATE SCHEMA IF NOT EXISTS kanon_released;
+CREATE SCHEMA IF NOT EXISTS kanon_history;
 
 -- The version of these tables, and a digest of the scripts that were run; one row.
 CREATE TABLE IF NOT EXISTS kanon_private.catalog (version INTEGER NOT NULL, scripts VARCHAR NOT NULL);
 
--- One row per masked view. `view_number` names its private tables: members_7 and classes_7. A dropped view
--- leaves its row, its settings, its history and these tables, for later checks of views over the same source.
+-- One row per masked view. `view_number` names its private tables: members_7, classes_7, diversity_7, values_7 and,
+-- with triggers, changes_7. A dropped view leaves its row, its settings, its history and these tables, for later
+-- checks of views over the same source.
 CREATE TABLE IF NOT EXISTS kanon_private.masked_views (
     view_number         BIGINT NOT NULL,
     name                VARCHAR NOT NULL,
@@ -20,7 +23,9 @@ CREATE TABLE IF NOT EXISTS kanon_private.masked_views (
     checked_at          TIMESTAMP NOT NULL,
     waiting             BIGINT NOT NULL,
     refresh_recommended VARCHAR,
-    dropped_at          TIMESTAMP
+    dropped_at          TIMESTAMP,
+    members_version     VARCHAR NOT NULL,      -- changes whenever the members do
+    first_release       BIGINT NOT NULL        -- the oldest that is still readable
 );
 
 -- What the owner asked for, one row per version; a change is a new version, never silent.
@@ -55,7 +60,11 @@ CREATE TABLE IF NOT EXISTS kanon_private.settings (
     seed                BIGINT NOT NULL,
     allow_unsafe_keep   VARCHAR[] NOT NULL,
     independent         BOOLEAN NOT NULL,
-    derive_from         VARCHAR
+    derive_from         VARCHAR,
+    arguments           VARCHAR NOT NULL,      -- JSON: the options as typed, for the next time they are read
+    caller_schema       VARCHAR NOT NULL,      -- where unqualified names of the source live
+    column_types        VARCHAR NOT NULL,      -- JSON: types of the source's columns in use
+    domains             VARCHAR NOT NULL       -- JSON: ends of the numeric domains, in steps
 );
 
 -- The history: one row per release, never changed afterwards.

@@ -62,6 +62,81 @@ FROM kanon_private.run('create_masked_view',
      unit, 'seed', seed, 'allow_unsafe_keep', allow_unsafe_keep, 'independent', independent, 'derive_from',
      derive_from));
 
+CREATE OR REPLACE MACRO kanon.rebuild(view_name, source := NULL, key := NULL, quasi_identifiers := NULL,
+    sensitive := NULL, keep := NULL, k := NULL, l := NULL, entropy_l := NULL, recursive_cl := NULL, p := NULL, alpha
+    := NULL, t := NULL, protected := NULL, method := NULL, effort := NULL, method_options := NULL, maintenance :=
+    NULL, secure := NULL, on_delete := NULL, patience := NULL, capture := NULL, max_suppression := NULL, weights :=
+    NULL, unit := NULL, seed := NULL, allow_unsafe_keep := NULL, independent := NULL, derive_from := NULL) AS TABLE
+SELECT unnest(system.main.from_json(result,
+    '[{"view_name": "VARCHAR", "release": "BIGINT", "released_at": "TIMESTAMP", "cause": "VARCHAR", "rows":
+     "BIGINT", "classes": "BIGINT", "waiting": "BIGINT", "suppressed": "BIGINT", "inserted": "BIGINT",
+     "updated": "BIGINT", "deleted": "BIGINT", "moved": "BIGINT", "counterfeits": "BIGINT", "k_achieved":
+     "BIGINT", "l_achieved": "BIGINT", "max_frequency": "DOUBLE", "information_loss": "DOUBLE",
+     "information_loss_per_row": "DOUBLE", "discernibility": "HUGEINT", "average_class_size": "DOUBLE",
+     "vulnerable_rows": "BIGINT", "method": "VARCHAR", "settings_version": "INTEGER", "not_released":
+     "VARCHAR[]", "warnings": "VARCHAR[]", "seconds": "DOUBLE"}]'), recursive := true)
+FROM kanon_private.run('rebuild',
+    system.main.json_object('view_name', view_name, 'source', source, 'key', key, 'quasi_identifiers', quasi_identifiers,
+     'sensitive', sensitive, 'keep', keep, 'k', k, 'l', l, 'entropy_l', entropy_l, 'recursive_cl',
+     recursive_cl, 'p', p, 'alpha', alpha, 't', t, 'protected', protected, 'method', method, 'effort', effort,
+     'method_options', method_options, 'maintenance', maintenance, 'secure', secure, 'on_delete', on_delete,
+     'patience', patience, 'capture', capture, 'max_suppression', max_suppression, 'weights', weights, 'unit',
+     unit, 'seed', seed, 'allow_unsafe_keep', allow_unsafe_keep, 'independent', independent, 'derive_from',
+     derive_from));
+
+CREATE OR REPLACE MACRO kanon.refresh(view_name, dry_run := NULL) AS TABLE
+SELECT unnest(system.main.from_json(result,
+    '[{"view_name": "VARCHAR", "release": "BIGINT", "released_at": "TIMESTAMP", "cause": "VARCHAR", "rows":
+     "BIGINT", "classes": "BIGINT", "waiting": "BIGINT", "suppressed": "BIGINT", "inserted": "BIGINT",
+     "updated": "BIGINT", "deleted": "BIGINT", "moved": "BIGINT", "counterfeits": "BIGINT", "k_achieved":
+     "BIGINT", "l_achieved": "BIGINT", "max_frequency": "DOUBLE", "information_loss": "DOUBLE",
+     "information_loss_per_row": "DOUBLE", "discernibility": "HUGEINT", "average_class_size": "DOUBLE",
+     "vulnerable_rows": "BIGINT", "method": "VARCHAR", "settings_version": "INTEGER", "not_released":
+     "VARCHAR[]", "warnings": "VARCHAR[]", "seconds": "DOUBLE"}]'), recursive := true)
+FROM kanon_private.run('refresh',
+    system.main.json_object('view_name', view_name, 'dry_run', dry_run));
+
+CREATE OR REPLACE MACRO kanon.refresh_all() AS TABLE
+SELECT unnest(system.main.from_json(result,
+    '[{"view_name": "VARCHAR", "release": "BIGINT", "released_at": "TIMESTAMP", "cause": "VARCHAR", "rows":
+     "BIGINT", "classes": "BIGINT", "waiting": "BIGINT", "suppressed": "BIGINT", "inserted": "BIGINT",
+     "updated": "BIGINT", "deleted": "BIGINT", "moved": "BIGINT", "counterfeits": "BIGINT", "k_achieved":
+     "BIGINT", "l_achieved": "BIGINT", "max_frequency": "DOUBLE", "information_loss": "DOUBLE",
+     "information_loss_per_row": "DOUBLE", "discernibility": "HUGEINT", "average_class_size": "DOUBLE",
+     "vulnerable_rows": "BIGINT", "method": "VARCHAR", "settings_version": "INTEGER", "not_released":
+     "VARCHAR[]", "warnings": "VARCHAR[]", "seconds": "DOUBLE"}]'), recursive := true)
+FROM kanon_private.run('refresh_all', system.main.json_object());
+
+CREATE OR REPLACE MACRO kanon.optimize(view_name) AS TABLE
+SELECT unnest(system.main.from_json(result,
+    '[{"view_name": "VARCHAR", "release": "BIGINT", "released_at": "TIMESTAMP", "cause": "VARCHAR", "rows":
+     "BIGINT", "classes": "BIGINT", "waiting": "BIGINT", "suppressed": "BIGINT", "inserted": "BIGINT",
+     "updated": "BIGINT", "deleted": "BIGINT", "moved": "BIGINT", "counterfeits": "BIGINT", "k_achieved":
+     "BIGINT", "l_achieved": "BIGINT", "max_frequency": "DOUBLE", "information_loss": "DOUBLE",
+     "information_loss_per_row": "DOUBLE", "discernibility": "HUGEINT", "average_class_size": "DOUBLE",
+     "vulnerable_rows": "BIGINT", "method": "VARCHAR", "settings_version": "INTEGER", "not_released":
+     "VARCHAR[]", "warnings": "VARCHAR[]", "seconds": "DOUBLE"}]'), recursive := true)
+FROM kanon_private.run('optimize',
+    system.main.json_object('view_name', view_name));
+
+CREATE OR REPLACE MACRO kanon.pending(view_name) AS TABLE
+SELECT unnest(system.main.from_json(result, '[{"change": "VARCHAR", "rows": "BIGINT"}]'), recursive := true)
+FROM kanon_private.run('pending',
+    system.main.json_object('view_name', view_name));
+
+CREATE OR REPLACE MACRO kanon.waiting(view_name) AS TABLE
+SELECT unnest(system.main.from_json(result,
+    '[{"key": "VARCHAR", "since_release": "BIGINT", "reason": "VARCHAR"}]'), recursive := true)
+FROM kanon_private.run('waiting',
+    system.main.json_object('view_name', view_name));
+
+CREATE OR REPLACE MACRO kanon.forget(view_name, before_release := NULL) AS TABLE
+SELECT unnest(system.main.from_json(result,
+    '[{"view_name": "VARCHAR", "first_release": "BIGINT", "forgotten_releases": "BIGINT", "forgotten_rows":
+     "BIGINT", "file": "VARCHAR", "note": "VARCHAR"}]'), recursive := true)
+FROM kanon_private.run('forget',
+    system.main.json_object('view_name', view_name, 'before_release', before_release));
+
 CREATE OR REPLACE MACRO kanon.drop_masked_view(view_name) AS TABLE
 SELECT unnest(system.main.from_json(result,
     '[{"view_name": "VARCHAR", "releases": "BIGINT"}]'), recursive := true)

@@ -114,8 +114,7 @@ CASES = [
     (create(p="2"), "not built yet"),
     (create(alpha="0.5"), "not built yet"),
     (create(unit="'id'"), "not built yet"),
-    (create(maintenance="'static'"), "not built yet"),
-    (create(capture="'trigger'"), "not built yet"),
+    (create(maintenance="'static'"), "not secure"),
     (create(derive_from="'x'"), "not built yet"),
     (create(maintenance="'incremental'", patience="3", capture="'DIFF'", on_delete="'retire'"), None),
     # names of views

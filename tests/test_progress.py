@@ -30,18 +30,19 @@ SLOW = f"""
 import os, signal, sys, threading, time
 import kanon_duck
 from kanon_duck import progress
+from kanon_duck import whole
 from kanon_duck.procedures import create_masked_view
 
-def slow(name, seconds):
-    function = getattr(create_masked_view, name)
+def slow(module, name, seconds):
+    function = getattr(module, name)
     def slowed(first, *others):
         until = time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0:
-            if name == "_cluster":
+            if name == "cluster":
                 first.checkpoint(1 - left / seconds)
             time.sleep(0.01)
         return function(first, *others)
-    setattr(create_masked_view, name, slowed)
+    setattr(module, name, slowed)
 
 CALL = "{CALL}"
 connection = kanon_duck.connect()
@@ -53,13 +54,14 @@ EACH_PHASE_SLOW = (
     SLOW
     + """
 progress.PATIENCE_SECONDS = 0
-for name in ("take_snapshot", "encode", "_cluster", "generalize", "store", "publish"):
-    slow(name, 0.3)
+slow(create_masked_view, "take_snapshot", 0.3)
+for name in ("encode", "cluster", "generalize", "create_members", "publish"):
+    slow(whole, name, 0.3)
 """
 )
 
 SLOW_SHELL = f"""{SLOW}
-slow("_cluster", 3)
+slow(whole, "cluster", 3)
 from rich.console import Console
 from kanon_duck.shell import run_shell
 run_shell(connection, Console(highlight=False), Console(stderr=True, highlight=False))
@@ -185,7 +187,7 @@ def test_the_prompt_of_the_shell_stays_whole(in_terminal: Any) -> None:
 
 def test_duckdb_shows_its_own_bar_only_when_ours_is_gone(in_terminal: Any) -> None:
     code = f"""{SLOW}
-slow("_cluster", 3)
+slow(whole, "cluster", 3)
 connection.execute("SET enable_progress_bar = true")  # as it is in an interactive session
 connection.execute(CALL)
 """

@@ -19,7 +19,7 @@ import duckdb
 import pytest
 
 import kanon_duck
-from kanon_duck import release, runner
+from kanon_duck import release, runner, whole
 from kanon_duck.procedures import create_masked_view
 
 auto = importlib.import_module("kanon_duck.clustering.auto")  # the package has a function of that name
@@ -111,14 +111,14 @@ print(connection.execute("SELECT count(*) FROM kanon.masked_views").fetchall())
 
 PHASES = {
     "snapshot": (create_masked_view, "take_snapshot"),
-    "encoding": (create_masked_view, "encode"),
+    "encoding": (whole, "encode"),
     "order": (auto, "order"),
     "cut": (auto, "cut"),
     "annealing": (auto, "anneal"),
-    "suppression": (create_masked_view, "suppress"),
-    "generalizing": (create_masked_view, "generalize"),
-    "storing": (create_masked_view, "store"),
-    "publishing": (create_masked_view, "publish"),
+    "suppression": (whole, "suppress"),
+    "generalizing": (whole, "generalize"),
+    "storing": (whole, "create_members"),
+    "publishing": (whole, "publish"),
     "checking": (release, "class_sizes"),
     "just before the commit": (create_masked_view, "release_row"),
 }

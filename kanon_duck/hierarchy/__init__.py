@@ -5,7 +5,14 @@ A hierarchy is a *tree*, given by its paths (`levels`) or its edges, or a *rule*
 of height 1 over whatever values occur.
 """
 
-from kanon_duck.hierarchy.binding import BoundHierarchy, bind, canonical_text, resembling_leaves
+from kanon_duck.hierarchy.binding import (
+    BoundHierarchy,
+    bind,
+    canonical_text,
+    extended,
+    in_given_order,
+    resembling_leaves,
+)
 from kanon_duck.hierarchy.store import users
 
-__all__ = ["BoundHierarchy", "bind", "canonical_text", "resembling_leaves", "users"]
+__all__ = ["BoundHierarchy", "bind", "canonical_text", "extended", "in_given_order", "resembling_leaves", "users"]

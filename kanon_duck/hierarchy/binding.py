@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -26,11 +26,11 @@ class BoundHierarchy:
     root : str
         Label of the root.
     values : list of str
-        The distinct values in depth-first order.
+        The distinct values in depth-first order; those that `extended` has added stand behind.
     level_codes : int64, shape (len(values), height)
         Column h tells values apart by their highest ancestor-or-self of height at most h; codes are
-        dense per column and rise in depth-first order. So the height of the lowest common ancestor of
-        a set of values is the number of columns that are not constant on it.
+        dense per column and rise in the order in which the values have come. So the height of the lowest
+        common ancestor of a set of values is the number of columns that are not constant on it.
     level_labels : list of list of str
         For each column the label of each code. When the lowest common ancestor has height
         h < ``height``, its label is that of any member's code in column h; else it is the root.
@@ -137,6 +137,40 @@ def _with_codes(
         ],
         missing=missing,
     )
+
+
+def extended(known: BoundHierarchy, new: BoundHierarchy) -> BoundHierarchy:
+    """The same hierarchy over further values, which get numbers and codes after those that there are.
+
+    Parameters
+    ----------
+    known, new : BoundHierarchy
+        Of one hierarchy, over values that do not overlap.
+    """
+    codes = np.empty_like(new.level_codes)
+    labels = []
+    for level, (old_labels, new_labels) in enumerate(zip(known.level_labels, new.level_labels, strict=True)):
+        # a level never has the same label twice, so labels tell which codes there are already
+        place = pc.index_in(pa.array(new_labels, pa.string()), value_set=pa.array(old_labels, pa.string()))
+        fresh = np.asarray(pc.is_null(place))
+        code = np.asarray(place.fill_null(0))
+        code = np.where(fresh, len(old_labels) + np.cumsum(fresh) - 1, code)
+        codes[:, level] = code[new.level_codes[:, level]]
+        labels.append(old_labels + [label for label, is_fresh in zip(new_labels, fresh, strict=True) if is_fresh])
+    return BoundHierarchy(
+        height=known.height,
+        root=known.root,
+        values=known.values + new.values,
+        level_codes=np.concatenate([known.level_codes, codes]),
+        level_labels=labels,
+        missing=new.missing,
+    )
+
+
+def in_given_order(bound: BoundHierarchy, values: list[str]) -> BoundHierarchy:
+    """The same with its values in another order, which gives them other numbers."""
+    place = pc.index_in(pa.array(values, pa.string()), value_set=pa.array(bound.values, pa.string()))
+    return replace(bound, values=values, level_codes=bound.level_codes[np.asarray(place)])
 
 
 def resembling_leaves(database: Database, hierarchy: str, missing: Sequence[str]) -> dict[str, str]:

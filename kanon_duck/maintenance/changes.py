@@ -43,3 +43,36 @@ def changes(before: NDArray[np.int64], after: NDArray[np.int64]) -> Changes:
     touched = np.union1d(old, new)
     moved = int(np.count_nonzero((old != NO_CLASS) & (new != NO_CLASS)))
     return Changes(touched[touched != NO_CLASS], moved)
+
+
+def keep_numbers(before: NDArray[np.int64], after: NDArray[np.int64], unused: int) -> NDArray[np.int64]:
+    """Number the classes of ``after`` as in ``before`` as far as they go on, the others from ``unused`` on.
+
+    A class goes on from the one that gave it most rows, if that gave no other class more.
+
+    Parameters
+    ----------
+    before, after : int64, shape (n,)
+        Class of each row, -1 for one in none.
+    unused : int
+        From here on no number has been used.
+    """
+    classes = int(after.max(initial=NO_CLASS)) + 1
+    both = (before != NO_CLASS) & (after != NO_CLASS)
+    pairs, shared = np.unique(before[both] * classes + after[both], return_counts=True)
+    old, new = np.divmod(pairs, max(classes, 1))
+    goes_on = _first_largest(shared, old) & _first_largest(shared, new)
+    numbers = np.full(classes + 1, NO_CLASS)
+    fresh = np.ones(classes, bool)
+    fresh[new[goes_on]] = False
+    numbers[new[goes_on]] = old[goes_on]
+    numbers[:-1][fresh] = unused + np.arange(np.count_nonzero(fresh))
+    return numbers[after]  # NO_CLASS takes the last element, which belongs to no class
+
+
+def _first_largest(values: NDArray[np.int64], groups: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Whether each value is the largest of its group, the first among equals."""
+    order = np.lexsort((-values, groups))
+    largest = np.zeros(len(values), bool)
+    largest[order[np.unique(groups[order], return_index=True)[1]]] = True
+    return largest

@@ -11,6 +11,7 @@ from kanon_duck.clustering.anneal import anneal
 from kanon_duck.clustering.parallel import Checkpoint
 from kanon_duck.encoding import Encoding
 from kanon_duck.kernels.box import NO_CLASS
+from kanon_duck.maintenance.changes import keep_numbers
 from kanon_duck.maintenance.partition import Partition
 
 MOST_BESIDE, SHARE_BESIDE = 2, 0.05
@@ -64,29 +65,5 @@ def improve_touched(
     if steps_per_row * len(rows) >= 1:
         part = replace(encoding, codes=encoding.codes[rows])
         improved = anneal(part, place[rows], k, seed, steps_per_row, checkpoint)
-        labels[rows] = _keep_numbers(labels[rows], improved, int(index.used[0]))
+        labels[rows] = keep_numbers(labels[rows], improved, int(index.used[0]))
     return labels
-
-
-def _keep_numbers(before: NDArray[np.int64], after: NDArray[np.int64], unused: int) -> NDArray[np.int64]:
-    """Number the classes of ``after`` as in ``before`` as far as they go on, the others from ``unused`` on.
-
-    A class goes on from the one that gave it most rows, if that gave no other class more.
-    """
-    classes = int(after.max()) + 1
-    pairs, shared = np.unique(before * classes + after, return_counts=True)
-    old, new = np.divmod(pairs, classes)
-    goes_on = _first_largest(shared, old) & _first_largest(shared, new)
-    numbers = np.full(classes, NO_CLASS)
-    numbers[new[goes_on]] = old[goes_on]
-    fresh = np.flatnonzero(numbers == NO_CLASS)
-    numbers[fresh] = unused + np.arange(len(fresh))
-    return numbers[after]
-
-
-def _first_largest(values: NDArray[np.int64], groups: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Whether each value is the largest of its group, the first among equals."""
-    order = np.lexsort((-values, groups))
-    largest = np.zeros(len(values), bool)
-    largest[order[np.unique(groups[order], return_index=True)[1]]] = True
-    return largest

@@ -10,7 +10,14 @@ from kanon_duck.procedures import (
     drop_masked_view,
     explain,
     extend_hierarchy,
+    forget,
+    optimize,
+    pending,
     quality,
+    rebuild,
+    refresh,
+    refresh_all,
+    waiting,
 )
 from kanon_duck.runner import Procedure
 
@@ -22,6 +29,13 @@ PROCEDURES: dict[str, Procedure] = {
     "drop_masked_view": drop_masked_view.run,
     "explain": explain.run,
     "extend_hierarchy": extend_hierarchy.run,
+    "forget": forget.run,
+    "optimize": optimize.run,
+    "pending": pending.run,
     "quality": quality.run,
+    "rebuild": rebuild.run,
+    "refresh": refresh.run,
+    "refresh_all": refresh_all.run,
+    "waiting": waiting.run,
 }
 """Every verb of the SQL interface that Python carries out."""

@@ -6,10 +6,9 @@ from sqlglot import exp
 
 from kanon_duck import arguments as read
 from kanon_duck.call import Call, Row
-from kanon_duck.catalog import MaskedView, find_view, shows_released_rows
+from kanon_duck.catalog import MaskedView, declared_model, find_view, shows_released_rows
 from kanon_duck.check import class_sizes
 from kanon_duck.errors import KanonError
-from kanon_duck.models import PrivacyModel
 
 
 def run(call: Call) -> list[Row]:
@@ -23,16 +22,17 @@ def run(call: Call) -> list[Row]:
     asked = read.names(call.arguments, "quasi_identifiers") or list(view.quasi_identifiers)
     asked = [read.one_of("quasi_identifiers", name, view.quasi_identifiers, "quasi-identifier") for name in asked]
     cells = [cell for name in asked for cell in view.cells(name)]
-    sizes = class_sizes(call.database, _rows(call, view, release), cells, PrivacyModel(k=view.k))
+    model = declared_model(call.database, view, release)
+    sizes = class_sizes(call.database, _rows(call, view, release), cells, model)
     return [
         {
             "release": release,
             "requirement": "k",
             "attribute": None,
-            "required": view.k,
+            "required": model.k,
             "achieved": sizes.smallest,
             "violating_rows": sizes.violating_rows,
-            "passed": sizes.passes(PrivacyModel(k=view.k)),
+            "passed": sizes.passes(model),
         }
     ]
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from sqlglot import exp
 
 from kanon_duck.call import Call, Row
-from kanon_duck.catalog import find_view, record_drop, released_table, shows_released_rows
+from kanon_duck.catalog import find_view, record_drop, shows_released_rows
+from kanon_duck.release import retire_released_rows
 
 
 def run(call: Call) -> list[Row]:
@@ -14,6 +15,6 @@ def run(call: Call) -> list[Row]:
     if shows_released_rows(call.database, call.catalog, view):  # else it is the owner's by now, and stays
         masked_view = exp.table_(view.view, db=view.schema, catalog=call.catalog, quoted=True)
         call.database.execute(exp.Drop(tables=[masked_view], kind="VIEW"))
-    call.database.execute(exp.Drop(tables=[released_table(view.name)], kind="TABLE", exists=True))
+    retire_released_rows(call.database, view)
     record_drop(call.database, view)
     return [{"view_name": view.name, "releases": view.release}]

@@ -19,12 +19,16 @@ def run(call: Call) -> list[Row]:
         raise KanonError(f"masked view {view.name} has no key: its rows cannot be told apart")
     values = _key_values(view, call.arguments.get("key"))
     matches = " AND ".join(f"CAST(key_{number} AS VARCHAR) = ?" for number in range(len(view.key)))
-    found = call.database.rows(f"SELECT class FROM {members_table(view.number)} WHERE {matches}", values)
+    found = call.database.rows(
+        f"SELECT class, waiting_reason FROM {members_table(view.number)} WHERE {matches}", values
+    )
     key = values[0] if len(values) == 1 else json.dumps(dict(zip(view.key, values, strict=True)))
     row: Row = {"key": key, "status": "unknown", "class": None, "class_rows": None, "generalization": None}
     if not found:
         return [row | {"reason": f"release {view.release} has no row with this key"}]
-    (label,) = found[0]
+    label, waiting_reason = found[0]
+    if waiting_reason is not None:
+        return [row | {"status": "waiting", "reason": waiting_reason}]
     if label is None:
         return [row | {"status": "suppressed", "reason": "left out of the release for its quality"}]
     columns = [f"quasi_identifier_{number}" for number in range(len(view.quasi_identifiers))]

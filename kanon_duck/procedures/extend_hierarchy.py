@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kanon_duck.call import Call, Row
+from kanon_duck.catalog import record_extension
 from kanon_duck.errors import KanonError
 from kanon_duck.hierarchy import store, tree
 from kanon_duck.hierarchy.edges import read_edges, read_levels
@@ -44,6 +45,7 @@ def run(call: Call) -> list[Row]:
             "or drop the view first"
         )
     store.remove(call.database, name)
+    record_extension(call.database, views, name)
     return [store.write_tree(call.database, name, kind, extended)]
 
 

@@ -77,7 +77,7 @@ def quality(connection: duckdb.DuckDBPyConnection, table: Table, half: str, k: i
 
 def other_tools(connection: duckdb.DuckDBPyConnection, k: int) -> tuple[list[Figure], list[str]]:
     """Other tools on Adult, and notes on them; a row that a tool leaves out counts as lost whole."""
-    microdata = encoded(connection, ADULT.name, ADULT.quasi_identifiers)
+    microdata, place, _ = encoded(connection, ADULT.name, ADULT.quasi_identifiers)
     figures, notes = [], []
     for tool, shares in PEERS.items():
         for share in shares:
@@ -87,7 +87,7 @@ def other_tools(connection: duckdb.DuckDBPyConnection, k: int) -> tuple[list[Fig
                 break
             name = f"{tool} {made.version}" + (f", {share:.0f}% suppression" if share else "")
             # the encoded rows stand in the order of a hash
-            loss = loss_per_row(microdata, made.labels[microdata.place[microdata.row]])
+            loss = loss_per_row(microdata, made.labels[place])
             figures.append(Figure(ADULT.name, "", len(made.labels), k, name, loss, made.seconds))
             absent = np.count_nonzero(made.labels < 0)
             smallest = np.bincount(made.labels[made.labels >= 0]).min()
@@ -144,7 +144,7 @@ def on_many_rows(folder: Path, sizes: list[int]) -> Iterator[Figure]:
             create_synthetic(connection, report.SIZES, rows)
         call = in_new_process(file, report.SIZES, str(synthetic.QUASI_IDENTIFIERS), SPEED_K, SENSITIVE)
         with kanon_duck.connect(str(file)) as connection:
-            fixed = every_k_rows(encoded(connection, report.SIZES, synthetic.QUASI_IDENTIFIERS), SPEED_K)
+            fixed = every_k_rows(encoded(connection, report.SIZES, synthetic.QUASI_IDENTIFIERS).microdata, SPEED_K)
         goal = "5 s, 1.5 GB, ratio 0.80" if rows == 1_000_000 else ""
         memory = f"{call.peak_memory:.2f} GB ({call.memory_before:.2f} before)" if call.peak_memory else ""
         figure = Figure(

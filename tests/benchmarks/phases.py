@@ -11,16 +11,16 @@ from unittest.mock import patch
 
 FUNCTIONS = {
     "reading": ["procedures.create_masked_view.take_snapshot"],
-    "encoding": ["procedures.create_masked_view.encode"],
+    "encoding": ["whole.encode"],
     "clustering: order": ["clustering.auto.order"],
     "clustering: cut": ["clustering.auto.cut"],
     "clustering: anneal": ["clustering.auto.anneal"],
-    "generalizing": ["procedures.create_masked_view.generalize"],
-    "storing": ["procedures.create_masked_view.store"],
-    "publishing": ["procedures.create_masked_view.publish"],
+    "generalizing": ["whole.generalize"],
+    "storing": ["whole.create_members", "whole.create_classes"],
+    "publishing": ["whole.publish"],
     "checking": [
         "procedures.create_masked_view.check_kept",
-        "procedures.create_masked_view.diversity",
+        "whole.create_diversity",
         "release.class_sizes",
     ],
     "committing": ["runner.Instance.finish"],

@@ -19,11 +19,13 @@ from numpy.typing import NDArray
 
 import kanon_duck
 from kanon_duck.call import Call
+from kanon_duck.coding import Coded, encode
 from kanon_duck.encoding import Encoding
 from kanon_duck.generalization import generalize
 from kanon_duck.loss import information_loss
-from kanon_duck.microdata import Microdata, encode, take_snapshot
+from kanon_duck.microdata import Microdata
 from kanon_duck.settings import read_settings
+from kanon_duck.snapshot import take_snapshot
 from kanon_duck.sql import Database
 from tests.benchmarks import synthetic
 from tests.test_real_data import ADULT_QUASI_IDENTIFIERS, load_adult
@@ -130,9 +132,7 @@ def open_table(table: Table, folder: Path) -> duckdb.DuckDBPyConnection:
     return connection
 
 
-def encoded(
-    connection: duckdb.DuckDBPyConnection, table: str, quasi_identifiers: list[str] | dict[str, str]
-) -> Microdata:
+def encoded(connection: duckdb.DuckDBPyConnection, table: str, quasi_identifiers: list[str] | dict[str, str]) -> Coded:
     """The encoded rows of a table, for partitions that no method of ours has made."""
     database = Database(connection.cursor())
     arguments: dict[str, Any] = {
@@ -149,7 +149,7 @@ def encode_synthetic(rows: int) -> Encoding:
     """A made-up table as the search sees it."""
     with kanon_duck.connect() as connection:
         create_synthetic(connection, "synthetic", rows)
-        return encoded(connection, "synthetic", synthetic.QUASI_IDENTIFIERS).encoding
+        return encoded(connection, "synthetic", synthetic.QUASI_IDENTIFIERS).microdata.encoding
 
 
 def loss_per_row(microdata: Microdata, labels: NDArray[np.int64]) -> float:

@@ -1,0 +1,102 @@
+"""Brings one batch of changes into the partition, by the way of maintenance that the settings name."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kanon_duck.call import Call
+from kanon_duck.clustering.auto import steps_per_row
+from kanon_duck.clustering.parallel import part
+from kanon_duck.kernels.box import NO_CLASS
+from kanon_duck.kernels.class_index import curve_keys
+from kanon_duck.maintenance.changes import changes, keep_numbers
+from kanon_duck.maintenance.i3m import delete_rows, insert_rows, split_large
+from kanon_duck.maintenance.improve import improve_touched
+from kanon_duck.maintenance.optimization import optimize
+from kanon_duck.maintenance.partition import Partition, build_partition
+from kanon_duck.maintenance.state import State
+from kanon_duck.settings import Settings
+from kanon_duck.whole import cluster
+
+
+def bring_in(
+    call: Call, settings: Settings, state: State, leaving: NDArray[np.int64], arriving: NDArray[np.int64]
+) -> None:
+    """Take rows out of their classes, then give classes to the rows that arrive.
+
+    Decides where a row goes, and nothing else; changes ``state.labels``. A row for which there is no class has
+    label -1 afterwards: where no class is left and all rows are too few for one, all of them.
+
+    Parameters
+    ----------
+    call, settings
+    state : State
+        Its labels are those before the batch. Codes of rows that leave may be those they have afterwards.
+    leaving : int64, shape (rows,)
+        Row numbers of members that are gone, or whose codes have changed.
+    arriving : int64, shape (rows,)
+        Row numbers of members that are to be in a class: new ones, and those that come back with other codes.
+    """
+    k, encoding, before = settings.model.k, state.microdata.encoding, state.labels
+    staying = before != NO_CLASS
+    staying[leaving] = False
+    if settings.maintenance == "static":
+        state.labels = _anew(call, settings, state, _everybody(staying, arriving))
+        return
+    partition = build_partition(encoding, before)
+    partition = delete_rows(partition, leaving, k, part(call.checkpoint, 0.0, 0.4))
+    labels = partition.labels
+    if labels.max(initial=NO_CLASS) == NO_CLASS:
+        state.labels = _anew(call, settings, state, _everybody(staying, arriving))
+        return
+    if settings.maintenance == "append":
+        if len(arriving) >= k:
+            found = cluster(call, settings, state.microdata.take(arriving).encoding)
+            labels[arriving] = np.where(found == NO_CLASS, NO_CLASS, found + labels.max() + 1)
+    else:
+        keys = curve_keys(encoding.codes[arriving], partition.class_index.curve)
+        placed = arriving[np.argsort(keys, kind="stable")]
+        partition = insert_rows(partition, placed, k, part(call.checkpoint, 0.4, 0.7))
+        labels = partition.labels
+        if settings.method == "auto":
+            touched = np.union1d(changes(before, labels).touched, labels[arriving])
+            labels = _improved(call, settings, state, partition, touched)
+    state.labels = labels
+
+
+def _everybody(staying: NDArray[np.bool_], arriving: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Rows that stay, and those that arrive."""
+    staying[arriving] = True
+    return np.flatnonzero(staying)
+
+
+def _anew(call: Call, settings: Settings, state: State, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Labels of all members after clustering some of them from scratch, if they are enough for a class.
+
+    Classes keep their numbers as far as they go on.
+    """
+    labels = np.full(len(state.labels), NO_CLASS)
+    if len(rows) >= settings.model.k:
+        found = cluster(call, settings, state.microdata.take(rows).encoding)
+        unused = int(state.labels.max(initial=NO_CLASS)) + 1
+        labels[rows] = keep_numbers(state.labels[rows], found, unused)
+    return labels
+
+
+def _improved(
+    call: Call, settings: Settings, state: State, partition: Partition, touched: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Labels after annealing of the touched classes, with the steps for each row that a whole table would get."""
+    rows, k = int(np.count_nonzero(state.present)), settings.model.k
+    steps = steps_per_row(settings.effort, rows, k)
+    of_improvement = part(call.checkpoint, 0.7, 1.0)
+    return improve_touched(state.microdata.encoding, partition, touched, k, settings.seed, steps, of_improvement)
+
+
+def optimize_classes(call: Call, settings: Settings, state: State) -> None:
+    """IL_Optimization of all classes; those that have grown to 2k rows are split. Changes ``state.labels``."""
+    k = settings.model.k
+    partition = build_partition(state.microdata.encoding, state.labels)
+    optimize(partition, part(call.checkpoint, 0.0, 0.9))
+    state.labels = split_large(partition, k, part(call.checkpoint, 0.9, 1.0)).labels

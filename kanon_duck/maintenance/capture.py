@@ -1,0 +1,161 @@
+"""What has changed in the source since the members were written: capture by comparing.
+
+Idea: members keep a hash of their quasi-identifiers and one of what is released as it is, so source and members
+are joined by key and only rows whose hashes differ come out. Without a key, rows with equal hashes are paired
+one to one, and what finds no partner was inserted or deleted. Works after any kind of write to any kind of
+source. Cost: one pass over source and members inside DuckDB, and a count of the source.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from kanon_duck.call import Call
+from kanon_duck.catalog import members_table
+from kanon_duck.members import hashes, identified
+from kanon_duck.settings import Settings
+from kanon_duck.snapshot import (
+    SNAPSHOT,
+    columns_by_role,
+    create_temporary,
+    private_names,
+    refuse_null_keys,
+    repeated_keys,
+)
+from kanon_duck.sql import Database
+
+CHANGES = "temp.kanon_changes"
+"""One row for every difference: the source's columns by role, their hashes, and the ``member`` it is about.
+
+``quasi_hash`` is NULL where the source has no such row any more, ``member`` where it has a new one. Members that
+wait are always among them, changed or not."""
+
+SOURCE = "temp.kanon_source"
+
+GONE = "quasi_hash IS NULL"
+NEW = "member IS NULL"
+CHANGED = "(quasi_hash <> member_quasi_hash OR other_hash <> member_other_hash)"
+ENCODED = f"(NOT {GONE} AND (quasi_hash IS DISTINCT FROM member_quasi_hash OR waiting_since IS NOT NULL))"
+REVALUED = f"(NOT {GONE} AND NOT {ENCODED})"
+
+
+@dataclass(frozen=True)
+class Found:
+    """How many rows of the source have changed since the members were written.
+
+    Attributes
+    ----------
+    inserted, updated, deleted : int
+    returning : int
+        Members that wait, and have not changed.
+    """
+
+    inserted: int
+    updated: int
+    deleted: int
+    returning: int
+
+    @property
+    def nothing(self) -> bool:
+        """Whether source and members are the same."""
+        return not (self.inserted or self.updated or self.deleted)
+
+    def told(self) -> str:
+        """In words."""
+        return f"{self.inserted} rows inserted, {self.updated} updated, {self.deleted} deleted"
+
+
+def compare(call: Call, settings: Settings, number: int) -> Found:
+    """Find all differences between source and members, and leave them in ``CHANGES``.
+
+    Raises
+    ------
+    KanonError
+        When a key is NULL or stands in several rows.
+    """
+    _join(call, settings, number)
+    return _found(call, settings, number)
+
+
+def _join(call: Call, settings: Settings, number: int) -> None:
+    """Join source and members."""
+    quasi_hash, other_hash = hashes(settings)
+    source = exp.select(*columns_by_role(settings)).from_(settings.query.subquery("source"))
+    members, keys = identified(settings, members_table(number))
+    if not settings.key:
+        # rows with equal hashes are numbered: for that the source must be read first, in the caller's schema
+        create_temporary(call, SOURCE, source)
+        source = exp.select("*").from_(exp.to_table(SOURCE))
+    source = exp.select("*", f"{quasi_hash} AS quasi_hash", f"{other_hash} AS other_hash", dialect="duckdb").from_(
+        source.subquery("source")
+    )
+    if not settings.key:
+        relation, _ = identified(settings, f"({source.sql(dialect='duckdb')})")
+        source = exp.select("*").from_(exp.maybe_parse(relation, dialect="duckdb").subquery("source"))
+    names = private_names(settings, *settings.roles())
+    same = " AND ".join(f"source.{name} = members.{name}" for name in keys)
+    query = (
+        exp.select(
+            *(f"source.{name}" for name in names),
+            "source.quasi_hash",
+            "source.other_hash",
+            "members.row AS member",
+            "members.quasi_hash AS member_quasi_hash",
+            "members.other_hash AS member_other_hash",
+            "members.waiting_since",
+        )
+        .from_(source.subquery("source"))
+        .join(f"{members} AS members", on=same, join_type="full", dialect="duckdb")
+        .where(
+            "source.quasi_hash IS DISTINCT FROM members.quasi_hash OR "
+            "source.other_hash IS DISTINCT FROM members.other_hash OR members.waiting_since IS NOT NULL",
+            dialect="duckdb",
+        )
+    )
+    create_temporary(call, CHANGES, query)
+
+
+def _found(call: Call, settings: Settings, number: int) -> Found:
+    """Count the differences, and refuse keys that do not identify a row."""
+    database = call.database
+    inserted, updated, deleted, returning = database.rows(
+        f"SELECT count(*) FILTER ({NEW}), count(*) FILTER ({CHANGED}), count(*) FILTER ({GONE}), "
+        f"count(*) FILTER (NOT {CHANGED}) FROM {CHANGES}"
+    )[0]
+    if settings.key:
+        refuse_null_keys(database, settings, f"(FROM {CHANGES} WHERE NOT {GONE})")
+        _refuse_repeated_keys(call, settings, number, inserted - deleted)
+    return Found(inserted, updated, deleted, returning)
+
+
+def _refuse_repeated_keys(call: Call, settings: Settings, number: int, growth: int) -> None:
+    """A key is never the same twice: then the source has as many rows as members and differences tell."""
+    names = ", ".join(private_names(settings, "key"))
+    repeated = call.database.value(
+        f"SELECT count(*) FROM (SELECT {names} FROM {CHANGES} WHERE {NEW} GROUP BY {names} HAVING count(*) > 1)"
+    )
+    with call.in_callers_schema():
+        rows = call.database.value(exp.select("count(*)").from_(settings.query.subquery("source")))
+    members = call.database.value(f"SELECT count(*) FROM {members_table(number)}")
+    if repeated or rows != members + growth:
+        raise repeated_keys(settings, repeated or rows - members - growth)
+
+
+def snapshot_changes(database: Database, settings: Settings) -> None:
+    """Make the rows that must be encoded the snapshot: new ones, those that wait, and those that were updated.
+
+    Whose quasi-identifiers are the same is no case for the clustering.
+    """
+    names = private_names(settings, *settings.roles())
+    database.execute(
+        f"CREATE OR REPLACE TEMPORARY TABLE {SNAPSHOT} AS "
+        f"SELECT {', '.join(names)}, member, waiting_since AS waited_since FROM {CHANGES} WHERE {ENCODED}"
+    )
+
+
+def empty_snapshot(call: Call, settings: Settings) -> None:
+    """Make the snapshot one of no rows."""
+    query = exp.select(*columns_by_role(settings)).from_(settings.query.subquery("source"))
+    create_temporary(call, SNAPSHOT, query.limit(0))

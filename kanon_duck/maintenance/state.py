@@ -1,0 +1,103 @@
+"""The members of a masked view as arrays, and what a process remembers of them from call to call."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kanon_duck.call import Call
+from kanon_duck.kernels.box import NO_CLASS
+from kanon_duck.microdata import Attribute, CategoricalAttribute, Microdata, NumericAttribute
+
+
+@dataclass
+class State:
+    """The members of a masked view; everything is indexed by row number.
+
+    Attributes
+    ----------
+    version : str
+        The version of the members in the database that this is a copy of.
+    microdata : Microdata
+        Their codes.
+    labels : int64, shape (n,)
+        Class of each member, -1 for one in none.
+    present : bool, shape (n,)
+        Whether a row number is in use.
+    """
+
+    version: str
+    microdata: Microdata
+    labels: NDArray[np.int64]
+    present: NDArray[np.bool_]
+
+
+def keep_in_mind(call: Call, state: State) -> None:
+    """Remember the members for the next call, unless their codes are ranks, which new values shift."""
+    ranked = any(getattr(attribute, "ranks", None) is not None for attribute in state.microdata.attributes)
+    call.memory.state = None if ranked else state
+
+
+def free_rows(state: State, count: int) -> NDArray[np.int64]:
+    """Row numbers for new members: those of members that have left, then new ones."""
+    freed = np.flatnonzero(~state.present)[:count]
+    beyond = len(state.present) + np.arange(count - len(freed))
+    return np.concatenate([freed, beyond])
+
+
+def put(state: State, microdata: Microdata, rows: NDArray[np.int64]) -> None:
+    """Write the codes of members, new ones or changed ones, at their row numbers."""
+    n = max(len(state.present), int(rows.max(initial=-1)) + 1)
+    attributes = [
+        _put_attribute(old, new, rows, n)
+        for old, new in zip(state.microdata.attributes, microdata.attributes, strict=True)
+    ]
+    codes = _with_length(state.microdata.encoding.codes, n, 0)
+    codes[rows] = microdata.encoding.codes
+    state.microdata = Microdata(attributes, replace(state.microdata.encoding, codes=codes))
+    state.labels = _with_length(state.labels, n, NO_CLASS)
+    state.present = _with_length(state.present, n, False)
+    state.present[rows] = True
+
+
+def _put_attribute(old: Attribute, new: Attribute, rows: NDArray[np.int64], n: int) -> Attribute:
+    """The codes of one quasi-identifier with those of some rows changed."""
+    if isinstance(old, CategoricalAttribute) and isinstance(new, CategoricalAttribute):
+        leaf = _with_length(old.leaf, n, 0)
+        leaf[rows] = new.leaf
+        return replace(new, leaf=leaf)
+    assert isinstance(old, NumericAttribute)
+    assert isinstance(new, NumericAttribute)
+    low, missing = _with_length(old.low, n, 0), _with_length(old.missing, n, True)
+    low[rows], missing[rows] = new.low, new.missing
+    high = low
+    if old.high is not old.low:
+        high = _with_length(old.high, n, 0)
+        high[rows] = new.high
+    return replace(new, low=low, high=high, missing=missing)
+
+
+def _with_length(values: NDArray[Any], n: int, fill: Any) -> NDArray[Any]:
+    """The same array, or a longer copy."""
+    if len(values) == n:
+        return values
+    longer = np.full((n, *values.shape[1:]), fill, values.dtype)
+    longer[: len(values)] = values
+    return longer
+
+
+def same_codes(state: State, microdata: Microdata, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Whether rows have the codes already that the state has at their row numbers."""
+    same = np.ones(len(rows), bool)
+    for old, new in zip(state.microdata.attributes, microdata.attributes, strict=True):
+        if isinstance(old, CategoricalAttribute) and isinstance(new, CategoricalAttribute):
+            same &= old.leaf[rows] == new.leaf
+        else:
+            assert isinstance(old, NumericAttribute)
+            assert isinstance(new, NumericAttribute)
+            equal = (old.low[rows] == new.low) & (old.high[rows] == new.high)
+            same &= np.where(new.missing, old.missing[rows], equal & ~old.missing[rows])
+    return same

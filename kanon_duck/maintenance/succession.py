@@ -1,0 +1,110 @@
+"""The release that follows: from members whose classes have changed to what readers see."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kanon_duck.call import Call, Row
+from kanon_duck.catalog import MaskedView, members_table, new_version, record_release, record_state, release_row
+from kanon_duck.classes import replace_classes, replace_diversity
+from kanon_duck.generalization import generalize
+from kanon_duck.kernels.box import NO_CLASS
+from kanon_duck.maintenance.answers import no_release
+from kanon_duck.maintenance.changes import changes
+from kanon_duck.maintenance.drift import rebuild_recommended
+from kanon_duck.maintenance.state import State, keep_in_mind
+from kanon_duck.members import update_members
+from kanon_duck.release import Counts, describe_release, publish_changes
+from kanon_duck.settings import Settings
+
+
+def succeed(
+    call: Call,
+    view: MaskedView,
+    settings: Settings,
+    state: State,
+    before: NDArray[np.int64],
+    written: NDArray[np.int64],
+    changed: NDArray[np.int64],
+    cause: str,
+    warnings: list[str],
+    started: float,
+) -> Row:
+    """Release what the members' classes have become; where readers would see no difference, there is no release.
+
+    Cost: that of the classes that have changed.
+
+    Parameters
+    ----------
+    call, view, settings
+    state : State
+        The members as they are now.
+    before : int64, shape (n,)
+        Their classes in the last release, -1 for one in none.
+    written : int64
+        Row numbers whose class the table of members has already.
+    changed : int64
+        Row numbers of members of before that have other values now.
+    cause, warnings
+        Of the release.
+    started : float
+        When the call began.
+
+    Returns
+    -------
+    dict
+        The release's row of ``kanon.releases``, or that of the last.
+    """
+    database, number, after = call.database, view.number, state.labels
+    moved = before != after
+    moved[written] = False
+    moved &= state.present
+    rows = np.flatnonzero(moved)
+    if len(rows):
+        update_members(database, number, rows, after[rows])
+    touched = np.union1d(changes(before, after).touched, after[changed])
+    touched = touched[touched != NO_CLASS]
+    state.version = new_version()
+    waiting = int(database.value(f"SELECT count(*) FROM {members_table(number)} WHERE waiting_since IS NOT NULL"))
+    stays = {"members_version": state.version, "waiting": waiting, "status": "current", "reason": None}
+    keep_in_mind(call, state)
+    if not len(touched):
+        told = f"nothing that readers see has changed: no new release ({waiting} rows wait)"
+        return no_release(call, view, "unchanged", told, False, **stays)
+
+    call.phase("generalizing")
+    is_touched = np.zeros(int(max(after.max(), touched[-1])) + 2, bool)
+    is_touched[touched] = True  # NO_CLASS takes the last element, which belongs to no class
+    rows = np.flatnonzero(is_touched[after])
+    numbers, dense = np.unique(after[rows], return_inverse=True)
+    microdata = state.microdata.take(rows)
+    classes = generalize(microdata, dense)
+    call.phase("publishing")
+    replace_classes(database, number, microdata, classes, numbers, touched)
+    publish_changes(database, number, settings, view.release + 1)
+    replace_diversity(database, number, settings)
+
+    in_both = (before != NO_CLASS) & (after != NO_CLASS)
+    is_changed = np.zeros(len(after), bool)
+    is_changed[changed] = True
+    counts = Counts(
+        inserted=int(np.count_nonzero((before == NO_CLASS) & (after != NO_CLASS))),
+        updated=int(np.count_nonzero(in_both & is_changed)),
+        deleted=int(np.count_nonzero((before != NO_CLASS) & (after == NO_CLASS))),
+        moved=int(np.count_nonzero(in_both & ~is_changed & (before != after))),
+        waiting=waiting,
+        suppressed=int(np.count_nonzero(state.present & (after == NO_CLASS))) - waiting,
+    )
+    row, losses = describe_release(database, number, settings, view.release + 1, cause, counts)
+    row |= {
+        "settings_version": view.settings_version,
+        "warnings": warnings,
+        "seconds": time.perf_counter() - started,
+    }
+    record_release(database, number, row, losses)
+    recommended = rebuild_recommended(database, view, state)
+    record_state(database, number, refresh_recommended=recommended, **stays)
+    return release_row(database, view.name, view.release + 1)

@@ -1,0 +1,55 @@
+"""CALL kanon.forget: old releases are erased from what can be read."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from kanon_duck import arguments as read
+from kanon_duck.call import Call, Row
+from kanon_duck.catalog import find_view, history_table, record_first_release
+from kanon_duck.errors import KanonError
+from kanon_duck.release import TO_RELEASE
+
+
+def run(call: Call) -> list[Row]:
+    """Erase the rows that only releases before some release have; their rows of ``kanon.releases`` stay.
+
+    What is erased can no longer be queried, but its bytes stay in the database file until somebody rewrites
+    it: the answer says so, and how.
+    """
+    view = find_view(call)
+    before = read.integer(call.arguments, "before_release", None, 1)
+    if before > view.release:
+        raise KanonError(
+            f"before_release is {before}, but {view.name} is at release {view.release}, which always stays: "
+            f"name at most {view.release}"
+        )
+    history = history_table(view.name)
+    old = exp.column(TO_RELEASE, quoted=True) <= exp.Literal.number(before)
+    rows = call.database.value(exp.select(exp.Count(this=exp.Star())).from_(history).where(old))
+    call.database.execute(exp.delete(history, where=old))
+    first = max(before, view.first_release)
+    record_first_release(call.database, view, first)
+    file = call.database.value("SELECT path FROM duckdb_databases() WHERE database_name = ?", [call.catalog])
+    return [
+        {
+            "view_name": view.name,
+            "first_release": first,
+            "forgotten_releases": first - view.first_release,
+            "forgotten_rows": rows,
+            "file": file,
+            "note": _note(call.catalog, file),
+        }
+    ]
+
+
+def _note(catalog: str, file: str | None) -> str:
+    """What is still there, and how to be rid of it."""
+    if file is None:
+        return "the database is in memory: nothing is left"
+    name = exp.to_identifier(catalog, quoted=True).sql(dialect="duckdb")
+    return (
+        "the rows can no longer be queried, but their bytes stay in the file, and in its backups and write-ahead log, "
+        "until it is written anew: ATTACH 'new.duckdb' AS rewritten; "
+        f"COPY FROM DATABASE {name} TO rewritten; then put the new file in the place of the old and erase that"
+    )

@@ -1,0 +1,34 @@
+"""CALL kanon.optimize: IL_Optimization of the current classes, as a release of its own."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from kanon_duck.call import Call, Row
+from kanon_duck.catalog import find_view, stored_settings
+from kanon_duck.errors import KanonError
+from kanon_duck.maintenance.answers import secure_message
+from kanon_duck.maintenance.batch import optimize_classes
+from kanon_duck.maintenance.capture import empty_snapshot
+from kanon_duck.maintenance.refresh import load_state
+from kanon_duck.maintenance.succession import succeed
+
+NONE = np.empty(0, np.int64)
+
+
+def run(call: Call) -> list[Row]:
+    """Break classes that others cover, where that lowers information loss; the source is not read."""
+    started = time.perf_counter()
+    view = find_view(call)
+    if view.secure:
+        raise KanonError(secure_message(view))
+    stored, settings = stored_settings(call, view)
+    empty_snapshot(stored, settings)
+    call.phase("encoding")
+    state, _ = load_state(call, view, settings)
+    call.phase("clustering")
+    before = state.labels
+    optimize_classes(call, settings, state)
+    return [succeed(call, view, settings, state, before, NONE, NONE, "optimize", [], started)]

@@ -1,0 +1,17 @@
+"""FROM kanon.pending: what of the source the current release does not have yet."""
+
+from __future__ import annotations
+
+from kanon_duck.call import Call, Row
+from kanon_duck.catalog import find_view
+from kanon_duck.maintenance.refresh import find_changes
+
+
+def run(call: Call) -> list[Row]:
+    """How many rows of the source were inserted, updated and deleted since the members were written."""
+    _, found = find_changes(call, find_view(call))
+    return [
+        {"change": "insert", "rows": found.inserted},
+        {"change": "update", "rows": found.updated},
+        {"change": "delete", "rows": found.deleted},
+    ]

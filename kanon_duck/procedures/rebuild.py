@@ -1,0 +1,92 @@
+"""CALL kanon.rebuild: a masked view is clustered again from scratch, under the same or other settings."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+from kanon_duck import names
+from kanon_duck.arguments import shown
+from kanon_duck.call import Call, Row
+from kanon_duck.catalog import MaskedView, find_view, record_release, release_row, stored_call, stored_types
+from kanon_duck.errors import KanonError
+from kanon_duck.kept import check_kept
+from kanon_duck.maintenance.answers import secure_message
+from kanon_duck.maintenance.comparison import compare_with_last, remember_last
+from kanon_duck.settings import Settings, read_settings, standing_warnings
+from kanon_duck.snapshot import take_snapshot
+from kanon_duck.whole import release_whole
+
+
+def run(call: Call) -> list[Row]:
+    """Make the next release from scratch; what is not typed stays as it was, and columns keep their roles."""
+    started = time.perf_counter()
+    view = find_view(call)
+    changed = _with_changes(call, view)
+    settings = read_settings(changed)
+    _refuse_other_columns(call, view, settings)
+    if settings.secure:
+        raise KanonError(secure_message(view))
+    call.phase("reading")
+    rows = take_snapshot(changed, settings)
+    settings.model.refuse_too_few(rows)
+    check_kept(call.database, settings)
+    remember_last(call.database, settings, view.number)
+    release, losses, found = release_whole(changed, settings, view.number, view.release + 1, "rebuild")
+    release |= compare_with_last(call.database, settings, view.number)
+    warnings = standing_warnings(settings)
+    if view.secure:
+        warnings.append("secure => false: whoever has several releases can compare them")
+    release |= {"warnings": warnings + found, "seconds": time.perf_counter() - started}
+    record_release(call.database, view.number, release, losses)
+    return [release_row(call.database, view.name, view.release + 1)]
+
+
+def _with_changes(call: Call, view: MaskedView) -> Call:
+    """The call that the settings were read from, with the options that are typed now in their place."""
+    typed = {name: value for name, value in call.arguments.items() if value is not None and name != "view_name"}
+    stored = stored_call(call, view)
+    schema = call.schema if "source" in typed else stored.schema
+    named = {"view_name": names.display((view.schema, view.view))}
+    return replace(stored, arguments={**stored.arguments, **typed, **named}, schema=schema)
+
+
+def _refuse_other_columns(call: Call, view: MaskedView, settings: Settings) -> None:
+    """What readers see keeps its columns, their names and their types.
+
+    Raises
+    ------
+    KanonError
+        With the first column that would change.
+    """
+    before = {
+        "key": view.key,
+        "quasi_identifiers": list(view.quasi_identifiers),
+        "sensitive": view.sensitive,
+        "keep": view.keep,
+    }
+    roles = settings.roles()
+    after = {
+        "key": roles["key"],
+        "quasi_identifiers": roles["quasi_identifier"],
+        "sensitive": roles["sensitive"],
+        "keep": roles["kept"],
+    }
+    for argument, columns in before.items():
+        if sorted(columns) != sorted(after[argument]):
+            raise KanonError(
+                f"{argument} is {shown(after[argument])} and was {shown(columns)}: a rebuild keeps the columns that "
+                "readers know; make another masked view"
+            )
+    for each in settings.quasi_identifiers:
+        if (each.hierarchy is None) != (view.quasi_identifiers[each.name]["type"] == "numeric"):
+            raise KanonError(
+                f"quasi_identifiers.{each.name} would be released with other columns than before: "
+                "make another masked view"
+            )
+    for name, column_type in stored_types(call, view).items():
+        if settings.columns[name] != column_type:
+            raise KanonError(
+                f"source: column {name} was {column_type} and is {settings.columns[name]} now: a rebuild keeps the "
+                "types that readers know; give it its type back, or make another masked view"
+            )

@@ -1,0 +1,13 @@
+"""CALL kanon.refresh: the changes of the source become the next release of a masked view."""
+
+from __future__ import annotations
+
+from kanon_duck import arguments as read
+from kanon_duck.call import Call, Row
+from kanon_duck.catalog import find_view
+from kanon_duck.maintenance.refresh import refresh
+
+
+def run(call: Call) -> list[Row]:
+    """Bring a masked view up to date, or tell what that would do."""
+    return [refresh(call, find_view(call), read.boolean(call.arguments, "dry_run", False))]

@@ -1,0 +1,104 @@
+"""A whole release from the rows of the source: the way of a first release, of a rebuild and of static maintenance."""
+
+from __future__ import annotations
+
+import json
+import math
+from decimal import Decimal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kanon_duck.call import Call, Row
+from kanon_duck.catalog import new_version, record_settings, record_state
+from kanon_duck.classes import create_classes, create_diversity
+from kanon_duck.clustering import METHODS
+from kanon_duck.clustering.suppress import suppress
+from kanon_duck.coding import encode
+from kanon_duck.encoding import Encoding
+from kanon_duck.generalization import generalize
+from kanon_duck.maintenance.state import State, keep_in_mind
+from kanon_duck.members import create_members
+from kanon_duck.microdata import NumericAttribute
+from kanon_duck.release import Counts, describe_release, domain_steps, in_force, publish
+from kanon_duck.settings import Settings
+
+MANY_QUASI_IDENTIFIERS = 20
+"""Beyond this many, classes of any size lose most of what they could tell."""
+
+
+def cluster(call: Call, settings: Settings, encoding: Encoding) -> NDArray[np.int64]:
+    """The class of each row by the declared method, -1 for the rows left out."""
+    options = dict(settings.method_options)
+    if settings.method == "auto":
+        options["effort"] = settings.effort
+    generator = np.random.default_rng(settings.seed)
+    labels = METHODS[settings.method](encoding, settings.model, generator, call.checkpoint, **options)
+    limit = math.floor(Decimal(repr(settings.max_suppression)) * encoding.rows)  # 0.29 of 100 rows are 29
+    return suppress(encoding, labels, settings.model.k, limit, call.checkpoint) if limit else labels
+
+
+def release_whole(
+    call: Call, settings: Settings, number: int, release: int, cause: str
+) -> tuple[Row, dict[str, float], list[str]]:
+    """Encode the snapshot, cluster it from scratch and publish it.
+
+    Parameters
+    ----------
+    call : Call
+        Its arguments are those that the settings were read from.
+    settings : Settings
+    number, release : int
+        Of the masked view, and of the release to be made.
+    cause : str
+
+    Returns
+    -------
+    dict
+        The release as `describe_release` gives it, with nobody changed.
+    dict
+        Information loss of each quasi-identifier.
+    list of str
+        Warnings.
+    """
+    database = call.database
+    call.phase("encoding")
+    coded = encode(database, settings)
+    microdata = coded.microdata
+    call.phase("clustering")
+    labels = cluster(call, settings, microdata.encoding)
+    call.phase("generalizing")
+    classes = generalize(microdata, labels)
+    call.phase("writing")
+    create_members(database, number, settings, coded, labels)
+    create_classes(database, number, microdata, classes)
+    call.phase("publishing")
+    publish(database, number, settings, call.catalog, release)
+    create_diversity(database, number, settings)
+
+    described = in_force(database, microdata.attributes, settings)
+    domains = {
+        attribute.name: list(map(str, domain_steps(database, attribute)))
+        for attribute in microdata.attributes
+        if isinstance(attribute, NumericAttribute)
+    }
+    as_made = {"quasi_identifiers": json.dumps(described), "domains": json.dumps(domains)}
+    version = record_settings(call, number, settings, as_made)
+    members_version = new_version()
+    record_state(
+        database, number, status="current", reason=None, waiting=0, refresh_recommended=None,
+        members_version=members_version,
+    )  # fmt: skip
+    keep_in_mind(call, State(members_version, microdata, labels, np.ones(len(labels), bool)))
+    counts = Counts(suppressed=int(np.count_nonzero(labels < 0)))
+    row, losses = describe_release(database, number, settings, release, cause, counts)
+    return row | {"settings_version": version}, losses, coded.warnings + _costly(losses, row["rows"])
+
+
+def _costly(losses: dict[str, float], rows: int) -> list[str]:
+    """Names the quasi-identifiers that cost most, where there are too many for any class to tell much."""
+    if len(losses) <= MANY_QUASI_IDENTIFIERS:
+        return []
+    worst = sorted(losses, key=lambda name: -losses[name])[:5]
+    shown = ", ".join(f"{name} ({losses[name] / rows:.2f} per row)" for name in worst)
+    return [f"{len(losses)} quasi-identifiers leave little to tell; those that cost most: {shown}"]

@@ -426,3 +426,20 @@ TestRefresh.settings = settings(
     phases=[Phase.explicit, Phase.reuse, Phase.generate],  # shrinking would take longer than the test may
     suppress_health_check=list(HealthCheck),
 )
+
+
+def mask(tmp_path: Path, people: list[tuple[Any, ...]], k: int, options: str) -> MaskedTable:
+    """A table of these people and its masked view."""
+    masked = MaskedTable(str(tmp_path / "table.duckdb"))
+    masked.insert(people)
+    masked.mask("one", k, 1, options)
+    return masked
+
+
+def test_a_label_that_an_extension_makes_higher_loses_more_from_then_on(tmp_path: Path) -> None:
+    below_x = [(1, "11", city, "red", "flu", 0) for city in "ab"]
+    masked = mask(tmp_path, below_x + [(20, "2", "d", "red", "flu", 0)] * 2, 2, "method => 'k_member'")
+    masked.execute(f"CALL kanon.extend_hierarchy('city', levels => '{levels({'g': NEW_CITIES['g']})}')")
+    masked.cities["g"] = NEW_CITIES["g"]
+    masked.insert([(20, "2", "d", "red", "flu", 0)])
+    masked.refresh()

@@ -443,3 +443,25 @@ def test_a_label_that_an_extension_makes_higher_loses_more_from_then_on(tmp_path
     masked.cities["g"] = NEW_CITIES["g"]
     masked.insert([(20, "2", "d", "red", "flu", 0)])
     masked.refresh()
+
+
+@pytest.mark.parametrize("method", ["k_member", "auto"])
+def test_clustering_all_rows_anew_leaves_out_no_more_than_the_share(tmp_path: Path, method: str) -> None:
+    people = [(age % 21, "11", "a", "red", "flu", 0) for age in range(0, 60, 3)]
+    masked = mask(tmp_path, people, 3, f"method => '{method}', maintenance => 'static', max_suppression => 0.2")
+    for age in range(4):
+        masked.insert([(age, "2", "c", "blue", "flu", 0)])
+        masked.refresh()
+        [(left_out, people_now)] = masked.execute(
+            "SELECT count(*) FILTER (class IS NULL), count(*) FROM kanon_private.members_1"
+        )
+        assert left_out <= people_now // 5
+
+
+def test_rows_that_wait_are_not_told_as_left(tmp_path: Path) -> None:
+    masked = mask(tmp_path, [(age, "11", "a", "red", "flu", 0) for age in range(4)], 4, "method => 'k_member'")
+    masked.insert([(1, "11", "f", "red", "flu", 0)] * 5)
+    masked.execute("DELETE FROM t WHERE id = 1")
+    masked.refresh()
+    [(reason,)] = masked.execute("SELECT reason FROM kanon.masked_views")
+    assert reason == "fewer than 4 rows are left that can be shown: release 1 stays until there are more"

@@ -7,6 +7,7 @@ import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import duckdb
@@ -26,7 +27,7 @@ NEW_CITIES = {"f": "f x *", "g": "g w x *", "h": "h y z *", "i": "i v u *"}
 """Ways to the root; g makes x higher, and i grows a branch of its own."""
 
 ZIPS = {"11": "11 11* 1** *", "111": "111 11* 1** *", "112": "112 11* 1** *", "2": "2 2 2** *", "201": "201 20* 2** *"}
-COLOURS = ["blue", "green", "red", "white", "yellow"]
+COLOURS = ["red", "green", "blue", *(f"shade {number}" for number in range(40))]
 UNKNOWN_ZIP, UNKNOWN_COLOUR = "1111", "*"
 
 PEOPLE = st.tuples(
@@ -465,3 +466,34 @@ def test_rows_that_wait_are_not_told_as_left(tmp_path: Path) -> None:
     masked.refresh()
     [(reason,)] = masked.execute("SELECT reason FROM kanon.masked_views")
     assert reason == "fewer than 4 rows are left that can be shown: release 1 stays until there are more"
+
+
+@pytest.mark.parametrize(
+    ("method", "maintenance"), [("auto", "incremental"), ("k_member", "append"), ("oka", "static")]
+)
+def test_what_a_process_remembers_changes_no_release(tmp_path: Path, method: str, maintenance: str) -> None:
+    """Two tables with the same changes: of one the process remembers the members, of the other nothing."""
+    results = []
+    for remembers in (True, False):
+        random = Random(1)
+
+        def people(count: int, random: Random = random) -> list[tuple[Any, ...]]:
+            columns = [range(21), list(ZIPS), list(CITIES), COLOURS, ["flu", "cold"], range(3)]
+            return [tuple(random.choice([None, *values]) for values in columns) for _ in range(count)]
+
+        folder = tmp_path / str(remembers)
+        folder.mkdir()
+        masked = mask(folder, people(40), 3, f"method => '{method}', maintenance => '{maintenance}'")
+        for batch in range(3):
+            masked.insert(people(8))
+            masked.execute(f"DELETE FROM t WHERE id % 7 = {batch}")
+            masked.execute(f"UPDATE t SET colour = 'shade {batch}' WHERE id % 6 = {batch}")
+            if not remembers:
+                masked.reopen()
+            answer = masked.call("CALL kanon.refresh('v')")
+            members = masked.execute(
+                "SELECT key_0, row, class, waiting_since FROM kanon_private.members_1 ORDER BY row"
+            )
+            results.append((remembers, masked.view(), members, {name: answer[name] for name in FIGURES}))
+        masked.connection.close()
+    assert [result[1:] for result in results[:3]] == [result[1:] for result in results[3:]]

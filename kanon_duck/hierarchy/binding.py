@@ -168,9 +168,16 @@ def extended(known: BoundHierarchy, new: BoundHierarchy) -> BoundHierarchy:
 
 
 def in_given_order(bound: BoundHierarchy, values: list[str]) -> BoundHierarchy:
-    """The same with its values in another order, which gives them other numbers."""
+    """The same with its values in the order in which they have come: all numbers are as `extended` gave them."""
     place = pc.index_in(pa.array(values, pa.string()), value_set=pa.array(bound.values, pa.string()))
-    return replace(bound, values=values, level_codes=bound.level_codes[np.asarray(place)])
+    codes = bound.level_codes[np.asarray(place)]
+    labels = []
+    for level, old_labels in enumerate(bound.level_labels):
+        _, first, old = np.unique(codes[:, level], return_index=True, return_inverse=True)
+        order = np.argsort(first)
+        codes[:, level] = np.argsort(order)[old]
+        labels.append([old_labels[code] for code in order])
+    return replace(bound, values=values, level_codes=codes, level_labels=labels)
 
 
 def resembling_leaves(database: Database, hierarchy: str, missing: Sequence[str]) -> dict[str, str]:

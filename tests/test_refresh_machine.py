@@ -27,7 +27,7 @@ NEW_CITIES = {"f": "f x *", "g": "g w x *", "h": "h y z *", "i": "i v u *"}
 """Ways to the root; g makes x higher, and i grows a branch of its own."""
 
 ZIPS = {"11": "11 11* 1** *", "111": "111 11* 1** *", "112": "112 11* 1** *", "2": "2 2 2** *", "201": "201 20* 2** *"}
-COLOURS = ["red", "green", "blue", *(f"shade {number}" for number in range(40))]
+COLOURS = ["red", "green", "blue", *(f"shade_{number}" for number in range(40))]
 UNKNOWN_ZIP, UNKNOWN_COLOUR = "1111", "*"
 
 PEOPLE = st.tuples(
@@ -487,7 +487,7 @@ def test_what_a_process_remembers_changes_no_release(tmp_path: Path, method: str
         for batch in range(3):
             masked.insert(people(8))
             masked.execute(f"DELETE FROM t WHERE id % 7 = {batch}")
-            masked.execute(f"UPDATE t SET colour = 'shade {batch}' WHERE id % 6 = {batch}")
+            masked.execute(f"UPDATE t SET colour = 'shade_{batch}' WHERE id % 6 = {batch}")
             if not remembers:
                 masked.reopen()
             answer = masked.call("CALL kanon.refresh('v')")

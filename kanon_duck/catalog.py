@@ -97,6 +97,11 @@ def values_table(view_number: int) -> str:
     return f"kanon_private.values_{view_number}"
 
 
+def changes_table(view_number: int) -> str:
+    """Private table in which triggers note the keys of changed rows."""
+    return f"kanon_private.changes_{view_number}"
+
+
 def retired_table(view_number: int) -> str:
     """Private table of all rows that a dropped masked view has released."""
     return f"kanon_private.retired_{view_number}"

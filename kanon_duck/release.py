@@ -106,7 +106,7 @@ def retire_released_rows(database: Database, view: MaskedView) -> None:
         database.execute(exp.Drop(tables=[table], kind="TABLE"))
 
 
-def _rows(number: int, settings: Settings, release: int, places: exp.Expression) -> exp.Select:
+def _rows(number: int, settings: Settings, release: int, places: exp.Expr) -> exp.Select:
     """The released rows of reader classes, in the order of their places, with what readers do not see of them."""
     own = private_names(settings, "sensitive", "kept")
     ordered = (  # the sort carries no cells: they are joined to its result

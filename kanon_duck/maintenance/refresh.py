@@ -22,6 +22,7 @@ from kanon_duck.maintenance.batch import bring_in
 from kanon_duck.maintenance.capture import CHANGES, GONE, REVALUED, Found, compare, snapshot_changes
 from kanon_duck.maintenance.state import State, free_rows, put, same_codes
 from kanon_duck.maintenance.succession import succeed
+from kanon_duck.maintenance.triggers import settle
 from kanon_duck.members import add_members, add_values, known_hierarchies, load_members, remove_members, update_values
 from kanon_duck.microdata import CategoricalAttribute
 from kanon_duck.settings import Settings, standing_warnings
@@ -85,9 +86,11 @@ def refresh(call: Call, view: MaskedView, dry_run: bool) -> Row:
     started = time.perf_counter()
     call.phase("reading")
     try:
-        settings, found = find_changes(call, view)
+        stored, settings, found = find_changes(call, view)
         if view.secure and not found.nothing and not dry_run:
             raise secure_not_yet(call, view, found)
+        if not dry_run:
+            settle(stored, settings, view.number)
         if found.nothing and not found.returning:
             return unchanged(call, view, dry_run, "the source is unchanged: no new release")
         call.phase("encoding")
@@ -107,13 +110,20 @@ def refresh(call: Call, view: MaskedView, dry_run: bool) -> Row:
     call.phase("writing")
     _write_members(call, view, settings, state, batch, waits)
     changed = np.concatenate([batch.rows[batch.old], batch.revalued])
-    warnings = standing_warnings(settings) + batch.coded.warnings
+    warnings = standing_warnings(settings) + found.warnings + batch.coded.warnings
     row = succeed(call, view, settings, state, before, batch.rows, changed, "refresh", warnings, started)
     return dry(call, row) if dry_run else row
 
 
-def find_changes(call: Call, view: MaskedView) -> tuple[Settings, Found]:
+def find_changes(call: Call, view: MaskedView) -> tuple[Call, Settings, Found]:
     """Compare the source with the members; the differences are left in ``CHANGES``.
+
+    Returns
+    -------
+    Call
+        The one that the settings were read from.
+    Settings
+    Found
 
     Raises
     ------
@@ -121,7 +131,7 @@ def find_changes(call: Call, view: MaskedView) -> tuple[Settings, Found]:
         When the source cannot be read as it could at the release.
     """
     stored, settings = stored_settings(call, view)
-    return settings, compare(stored, settings, view.number)
+    return stored, settings, compare(stored, settings, view.number)
 
 
 def load_state(call: Call, view: MaskedView, settings: Settings) -> tuple[State, Coded]:

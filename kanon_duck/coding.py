@@ -18,7 +18,7 @@ from sqlglot import exp
 
 from kanon_duck.arguments import shown
 from kanon_duck.errors import KanonError
-from kanon_duck.hierarchy import BoundHierarchy, bind, canonical_text, extended, resembling_leaves
+from kanon_duck.hierarchy import BoundHierarchy, bind, canonical_text, extended, remedy, resembling_leaves
 from kanon_duck.microdata import Attribute, CategoricalAttribute, Microdata, NumericAttribute, encoding_of
 from kanon_duck.numeric import FLOATS, INTEGERS, LARGEST_FLOAT_STEPS, UNITS_PER_DAY, Step, read_step
 from kanon_duck.settings import QuasiIdentifier, Settings
@@ -343,6 +343,6 @@ def _refuse_missing(
         )
     raise KanonError(
         f"quasi_identifiers.{quasi_identifier.name}: {len(counts)} values in {sum(rows for _, rows in counts)} rows "
-        f"have no leaf in hierarchy {quasi_identifier.hierarchy}: {first}{more}; extend the hierarchy or correct "
-        f"the source{near}"
+        f"have no leaf in hierarchy {quasi_identifier.hierarchy}: {first}{more}; "
+        f"{remedy(database, quasi_identifier.hierarchy, missing)} or correct the source{near}"
     )

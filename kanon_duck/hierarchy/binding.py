@@ -187,3 +187,14 @@ def resembling_leaves(database: Database, hierarchy: str, missing: Sequence[str]
     )
     database.unregister("kanon_values")
     return alike
+
+
+def remedy(database: Database, hierarchy: str, missing: Sequence[str]) -> str:
+    """What the owner can do about the hierarchy of values without a leaf."""
+    stored = store.existing(database, hierarchy)
+    if stored["kind"] in store.TREES:
+        return "extend the hierarchy"
+    longest = max(len(value.rstrip(" ")) for value in missing)
+    if stored["kind"] == "prefix" and longest > stored["height"]:
+        return f"create a hierarchy with a longer prefix, as in prefix => {longest},"
+    return "use a hierarchy made from levels or edges"

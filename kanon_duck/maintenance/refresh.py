@@ -108,8 +108,9 @@ def refresh(call: Call, view: MaskedView, dry_run: bool) -> Row:
     if np.count_nonzero(state.labels != NO_CLASS) < settings.model.k:
         return held(call, view, dry_run, settings.model.k, int(np.count_nonzero(state.present)))
     call.phase("writing")
-    _write_members(call, view, settings, state, batch, waits)
     changed = np.concatenate([batch.rows[batch.old], batch.revalued])
+    is_new_release = bool(np.any(before != state.labels) or np.any(state.labels[changed] != NO_CLASS))
+    _write_members(call, view, settings, state, batch, waits, view.release + is_new_release)
     warnings = standing_warnings(settings) + found.warnings + batch.coded.warnings
     row = succeed(call, view, settings, state, before, batch.rows, changed, "refresh", warnings, started)
     return dry(call, row) if dry_run else row
@@ -198,11 +199,17 @@ def _bring_in(call: Call, settings: Settings, state: State, batch: Batch) -> NDA
 
 
 def _write_members(
-    call: Call, view: MaskedView, settings: Settings, state: State, batch: Batch, waits: NDArray[np.bool_]
+    call: Call,
+    view: MaskedView,
+    settings: Settings,
+    state: State,
+    batch: Batch,
+    waits: NDArray[np.bool_],
+    release: int,
 ) -> None:
-    """Write the members that the source has given other values, or no longer has."""
+    """Write the members that the source has given other values, or no longer has; new ones wait since ``release``."""
     database, number = call.database, view.number
-    since = np.where(batch.waiting_since > 0, batch.waiting_since, view.release)
+    since = np.where(batch.waiting_since > 0, batch.waiting_since, release)
     labels = state.labels[batch.rows]
     remove_members(database, number, np.concatenate([batch.gone, batch.rows[batch.old]]))
     columns = {

@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kanon_duck.call import Call, Row
-from kanon_duck.catalog import MaskedView, members_table, stored_settings
+from kanon_duck.catalog import MaskedView, members_table, refuse_unseen, stored_settings
 from kanon_duck.coding import UNKNOWN_LEAF, Coded, Known, encode
 from kanon_duck.errors import KanonError, RecordedError
 from kanon_duck.kernels.box import NO_CLASS
@@ -80,10 +80,13 @@ def refresh(call: Call, view: MaskedView, dry_run: bool) -> Row:
 
     Raises
     ------
+    KanonError
+        When readers do not see the masked view any more.
     RecordedError
         When the source cannot be read any more, or the masked view is secure and its source has changed.
     """
     started = time.perf_counter()
+    refuse_unseen(call, view)
     call.phase("reading")
     try:
         stored, settings, found = find_changes(call, view)

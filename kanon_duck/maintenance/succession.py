@@ -72,7 +72,8 @@ def succeed(
     stays = {"members_version": state.version, "waiting": waiting, "status": "current", "reason": None}
     keep_in_mind(call, state)
     if not len(touched):
-        told = f"nothing that readers see has changed: no new release ({waiting} rows wait)"
+        told = "nothing that readers see has changed: no new release"
+        told += f" ({waiting} rows wait)" if waiting else ""
         return no_release(call, view, "unchanged", told, False, **stays)
 
     call.phase("generalizing")

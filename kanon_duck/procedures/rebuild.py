@@ -8,7 +8,15 @@ from dataclasses import replace
 from kanon_duck import names
 from kanon_duck.arguments import shown
 from kanon_duck.call import Call, Row
-from kanon_duck.catalog import MaskedView, find_view, record_release, release_row, stored_call, stored_types
+from kanon_duck.catalog import (
+    MaskedView,
+    find_view,
+    record_release,
+    refuse_unseen,
+    release_row,
+    stored_call,
+    stored_types,
+)
 from kanon_duck.errors import KanonError
 from kanon_duck.kept import check_kept
 from kanon_duck.maintenance.answers import secure_message
@@ -23,6 +31,7 @@ def run(call: Call) -> list[Row]:
     """Make the next release from scratch; what is not typed stays as it was, and columns keep their roles."""
     started = time.perf_counter()
     view = find_view(call)
+    refuse_unseen(call, view)
     changed = _with_changes(call, view)
     settings = read_settings(changed)
     _refuse_other_columns(call, view, settings)

@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from sqlglot import exp
 
 from kanon_duck.arguments import shown
+from kanon_duck.arrow import numbers, texts
 from kanon_duck.call import Call
 from kanon_duck.encoding import LANES, Encoding
 from kanon_duck.errors import KanonError
 from kanon_duck.hierarchy import BoundHierarchy, bind, canonical_text, resembling_leaves
-from kanon_duck.kernels.levels import fill_levels
 from kanon_duck.numeric import FLOATS, INTEGERS, LARGEST_FLOAT_STEPS, UNITS_PER_DAY, Step, read_step
 from kanon_duck.settings import QuasiIdentifier, Settings
 from kanon_duck.sql import Database, StatementError
@@ -395,13 +395,8 @@ def _bind(database: Database, number: int, quasi_identifier: QuasiIdentifier) ->
     bound = bind(database, quasi_identifier.hierarchy, values)
     if len(bound.missing):
         _refuse_missing(database, number, quasi_identifier, list(map(str, bound.missing)), text)
-    leaves = pa.table(
-        {
-            "value": pa.array(bound.values, pa.string()),
-            "leaf": pa.array(np.arange(len(bound.values)), pa.int32()),
-        }
-    )
-    database.register(f"leaves_{number}", leaves)
+    leaf = np.arange(len(bound.values), dtype=np.int32)
+    database.register(f"leaves_{number}", pa.table({"value": texts(bound.values), "leaf": numbers(leaf)}))
     return bound
 
 
@@ -409,7 +404,7 @@ def _refuse_missing(
     database: Database, number: int, quasi_identifier: QuasiIdentifier, missing: list[str], text: str
 ) -> None:
     """Refuse values without a leaf, naming the first of them, their rows, and near misses."""
-    missing_values = pa.table({"value": pa.array(missing, pa.string())})
+    missing_values = pa.table({"value": texts(missing)})
     database.register("missing_values", missing_values)
     counts = database.rows(
         f"SELECT value, count(*) FROM {SNAPSHOT} JOIN missing_values ON value = {text} "
@@ -458,7 +453,7 @@ def _encoding(attributes: list[Attribute], weights: list[float], row: NDArray[np
             levels = np.zeros((len(attribute.hierarchy.values) + 1, size), dtype=dtype)
             levels[:-1, : attribute.hierarchy.height] = attribute.hierarchy.level_codes
             levels[-1] = null
-            fill_levels(codes, first, levels, attribute.leaf.take(row))
+            codes[:, block] = levels[attribute.leaf.take(row)]  # NULL is leaf -1, the last
             caps[block] = 1
             unit_weights[block] = weight / size
         first += size

@@ -9,6 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from sqlglot import exp
 
+from kanon_duck.arrow import numbers
 from kanon_duck.catalog import classes_table, members_table, released_table
 from kanon_duck.check import ClassSizes, class_sizes
 from kanon_duck.errors import KanonError
@@ -44,7 +45,7 @@ def store(
     )
     database.unregister("class_cells")
     placed = microdata.as_in_snapshot(labels)
-    database.register("membership", pa.table({"class": pa.array(placed, mask=placed < 0)}))
+    database.register("membership", pa.table({"class": numbers(placed, placed < 0)}))
     roles = settings.roles()
     private = [f"{role}_{place}" for role in ("key", "sensitive", "kept") for place in range(len(roles[role]))]
     database.execute(

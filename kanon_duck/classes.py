@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from kanon_duck import arrow
 from kanon_duck.catalog import classes_table, diversity_table, members_table
 from kanon_duck.check import ClassSizes
 from kanon_duck.generalization import AT_ROOT, NULL, ROOT, Classes
@@ -34,7 +35,7 @@ def create_classes(database: Database, number: int, microdata: Microdata, classe
 def with_look_alikes(database: Database, number: int, classes: NDArray[np.int64]) -> NDArray[np.int64]:
     """Numbers of some classes and of all that a reader cannot tell from one of them."""
     table = classes_table(number)
-    database.register("some_classes", pa.table({"class": classes}))
+    database.register("some_classes", pa.table({"class": arrow.numbers(classes)}))
     found = database.numpy(
         f"SELECT class FROM {table} WHERE reader_class IN "
         f"(SELECT reader_class FROM {table} SEMI JOIN some_classes USING (class))"
@@ -65,11 +66,11 @@ def replace_classes(
         Numbers of the changed classes, those that are gone and all look-alikes included.
     """
     table = classes_table(number)
-    cells = classes.cells.set_column(0, "class", pa.array(numbers))
+    cells = classes.cells.set_column(0, "class", arrow.numbers(numbers))
     _write_cells(database, f"CREATE OR REPLACE TEMPORARY TABLE {NEW_CLASSES} AS", microdata, cells)
     # until they are given numbers, reader classes have their places in the order of the generalizations
     database.execute(f"ALTER TABLE {NEW_CLASSES} RENAME reader_class TO place")
-    database.register("touched", pa.table({"class": touched}))
+    database.register("touched", pa.table({"class": arrow.numbers(touched)}))
     database.execute(
         f"CREATE OR REPLACE TEMPORARY TABLE {AFFECTED} AS SELECT DISTINCT reader_class, CAST(NULL AS BIGINT) AS place "
         f"FROM {table} SEMI JOIN touched USING (class)"

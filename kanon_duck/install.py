@@ -8,7 +8,7 @@ import duckdb
 from sqlglot import exp
 
 from kanon_duck.errors import KanonError
-from kanon_duck.procedures import PROCEDURES
+from kanon_duck.procedures import procedure
 from kanon_duck.runner import serve
 from kanon_duck.sql import Database, script
 
@@ -42,7 +42,7 @@ def install(connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
         has a schema of ours that kanon_duck did not make.
     """
     [(catalog,)] = connection.execute("SELECT current_database()").fetchall()
-    serve(connection, PROCEDURES)  # first: DuckDB looks the function up when a macro is created
+    serve(connection, procedure)  # first: DuckDB looks the function up when a macro is created
     database = Database(connection.cursor())
     try:
         _install_catalog(database, catalog)

@@ -16,7 +16,7 @@ import threading
 import time
 import uuid
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
 from types import FrameType
@@ -108,7 +108,7 @@ class Work:
 class Instance:
     """One DuckDB database instance with kanon_duck on it."""
 
-    procedures: Mapping[str, Procedure]
+    procedure: Callable[[str], Procedure]
     connections: list[weakref.ref[duckdb.DuckDBPyConnection]]
     identity: str = field(default_factory=lambda: uuid.uuid4().hex)
     turn: threading.Lock = field(default_factory=threading.Lock)
@@ -229,7 +229,7 @@ class Instance:
                 database.execute("BEGIN TRANSACTION")
                 call = Call(database, request["arguments"], schema, catalog, work.checkpoint, work.phase, self.memory)
                 call.use_our_schemas()
-                work.rows = self.procedures[request["verb"]](call)
+                work.rows = self.procedure(request["verb"])(call)
             except Exception as error:  # whatever it is, the caller's statement must hear of it
                 work.error = error
             work.done.set()
@@ -260,7 +260,7 @@ def _sentence(error: BaseException) -> str:
     return f"internal error, nothing was changed: {type(error).__name__}: {error}"
 
 
-def serve(connection: duckdb.DuckDBPyConnection, procedures: Mapping[str, Procedure]) -> None:
+def serve(connection: duckdb.DuckDBPyConnection, procedure: Callable[[str], Procedure]) -> None:
     """Make the procedures callable on the database of a connection.
 
     Calling it again, on the same or another connection to the same database, only adds the connection.
@@ -277,7 +277,7 @@ def serve(connection: duckdb.DuckDBPyConnection, procedures: Mapping[str, Proced
         return
 
     _start_one_more_thread(connection)
-    instance = Instance(procedures, [weakref.ref(connection)])
+    instance = Instance(procedure, [weakref.ref(connection)])
     _instances[instance.identity] = instance
     text = "VARCHAR"
     connection.create_function(  # type: ignore[call-overload]  # duckdb's stubs know no word for the handling

@@ -11,8 +11,6 @@ from sqlglot import exp
 from kanon_duck import arguments as read
 from kanon_duck import names
 from kanon_duck.call import Call
-from kanon_duck.clustering import METHODS
-from kanon_duck.clustering.auto import EFFORT
 from kanon_duck.errors import KanonError
 from kanon_duck.models import PrivacyModel
 from kanon_duck.numeric import is_numeric
@@ -316,6 +314,8 @@ def _sensitive(call: Call, columns: dict[str, str]) -> dict[str, str | None]:
 
 def _method(given: read.Arguments) -> str:
     """The clustering method."""
+    from kanon_duck.clustering import METHODS  # here: it loads the compiler of the kernels
+
     typed = given.get("method")
     if isinstance(typed, str) and typed.lower() in METHODS_NOT_YET:
         raise KanonError(f"method is {read.shown(typed)}, which is not built yet: choose one of {', '.join(METHODS)}")
@@ -324,6 +324,8 @@ def _method(given: read.Arguments) -> str:
 
 def _effort(given: read.Arguments, method: str) -> str | float:
     """How long the method auto may search: a word, or seconds."""
+    from kanon_duck.clustering.auto import EFFORT  # here: it loads the compiler of the kernels
+
     typed = given.get("effort")
     if isinstance(typed, int | float | Decimal) and not isinstance(typed, bool):
         if not 0 <= typed <= LONGEST_SEARCH:

@@ -9,7 +9,6 @@ import time
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from kanon_duck.call import Call, Row
@@ -216,9 +215,9 @@ def _write_members(
     labels = state.labels[batch.rows]
     remove_members(database, number, np.concatenate([batch.gone, batch.rows[batch.old]]))
     columns = {
-        "row": batch.rows,
-        "class": pa.array(labels, mask=labels == NO_CLASS),
-        "waiting_since": pa.array(since, mask=~waits),
+        "row": (batch.rows, None),
+        "class": (labels, labels == NO_CLASS),
+        "waiting_since": (since, ~waits),
     }
     add_members(database, number, settings, batch.coded, columns)
     if len(batch.revalued):

@@ -5,12 +5,14 @@ FROM patients ORDER BY patient_id LIMIT 5;
 CALL kanon.create_hierarchy('zip', prefix => 5);
 
 -- Make the masked view: among those who agree in age, zip and gender, everybody hides with at least 4 others.
+-- secure => false: the view will follow the table, and releases are not yet checked against each other.
 CALL kanon.create_masked_view('patients_masked',
     source => 'patients',
     key => 'patient_id',
     quasi_identifiers => {'age': 'numeric', 'zip': 'zip', 'gender': 'flat'},
     sensitive => ['diagnosis'],
-    k => 5);
+    k => 5,
+    secure => false);
 
 -- What readers see: an ordinary view, without keys and names.
 FROM patients_masked ORDER BY age_min, age_max, zip LIMIT 10;
@@ -35,3 +37,16 @@ WITH estimate AS (
     GROUP BY diagnosis
 )
 FROM estimate JOIN truth USING (diagnosis) ORDER BY counted DESC, diagnosis;
+
+-- The table changes. The view does not, until it is refreshed; then every class has at least 5 people again.
+DELETE FROM patients WHERE patient_id % 100 = 0;
+UPDATE patients SET age = age + 1 WHERE patient_id % 100 = 1;
+INSERT INTO patients
+SELECT patient_id + 10_000, name, age, zip, gender, diagnosis, admitted + 365 FROM patients WHERE patient_id % 100 = 2;
+FROM kanon.pending('patients_masked');
+CALL kanon.refresh('patients_masked');
+FROM kanon.check('patients_masked');
+
+-- Earlier releases stay readable.
+SELECT (SELECT count(*) FROM kanon.as_of('patients_masked', 1)) AS release_1,
+       (SELECT count(*) FROM kanon.as_of('patients_masked', 2)) AS release_2;

@@ -128,11 +128,11 @@ def one_of(argument: str, given: str, known: Iterable[str], what: str) -> str:
     candidates = list(known)
     if given in candidates:
         return given
-    for candidate in candidates:
-        if fold(candidate) == fold(given):
-            return candidate
-    near = get_close_matches(given, candidates, n=1)
-    hint = f"did you mean {near[0]}" if near else f"there are {', '.join(candidates[:20]) or 'none'}"
+    folded = {fold(candidate): candidate for candidate in reversed(candidates)}
+    if fold(given) in folded:
+        return folded[fold(given)]
+    near = get_close_matches(fold(given), folded, n=1)
+    hint = f"did you mean {folded[near[0]]}" if near else f"there are {', '.join(candidates[:20]) or 'none'}"
     raise KanonError(f"{argument} names {shown(given)}, but there is no such {what}: {hint}")
 
 

@@ -97,6 +97,11 @@ def values_table(view_number: int) -> str:
     return f"kanon_private.values_{view_number}"
 
 
+def changes_table(view_number: int) -> str:
+    """Private table in which triggers note the keys of changed rows."""
+    return f"kanon_private.changes_{view_number}"
+
+
 def retired_table(view_number: int) -> str:
     """Private table of all rows that a dropped masked view has released."""
     return f"kanon_private.retired_{view_number}"
@@ -407,6 +412,21 @@ def table_type(database: Database, catalog: str, schema: str, name: str) -> str 
         [catalog, schema, name],
     )
     return kind
+
+
+def refuse_unseen(call: Call, view: MaskedView) -> None:
+    """Refuse to speak of what readers see where they do not see it.
+
+    Raises
+    ------
+    KanonError
+        When somebody has dropped or replaced the masked view.
+    """
+    if not shows_released_rows(call.database, call.catalog, view):
+        raise KanonError(
+            f"masked view {view.name} was dropped or replaced: readers do not see its release; "
+            "drop it with kanon.drop_masked_view and make it again"
+        )
 
 
 def shows_released_rows(database: Database, catalog: str, view: MaskedView) -> bool:

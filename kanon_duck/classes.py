@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from kanon_duck import arrow
 from kanon_duck.catalog import classes_table, diversity_table, members_table
 from kanon_duck.check import ClassSizes
 from kanon_duck.generalization import AT_ROOT, NULL, ROOT, Classes
@@ -20,14 +21,27 @@ from kanon_duck.settings import Settings
 from kanon_duck.sql import Database
 
 AFFECTED = "temp.kanon_affected"
-"""Reader classes that a refresh has changed, those that are gone included; one column, ``reader_class``."""
+"""Reader classes that a refresh has changed, with the ``place`` of each in the order of what readers see; those that
+are gone have none."""
 
-NEW_CLASSES = "temp.kanon_new_classes"
+NEW_CLASSES, NUMBERED = "temp.kanon_new_classes", "temp.kanon_numbered"
 
 
 def create_classes(database: Database, number: int, microdata: Microdata, classes: Classes) -> None:
     """Write all classes of a release."""
     _write_cells(database, f"CREATE OR REPLACE TABLE {classes_table(number)} AS", microdata, classes.cells)
+
+
+def with_look_alikes(database: Database, number: int, classes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Numbers of some classes and of all that a reader cannot tell from one of them."""
+    table = classes_table(number)
+    database.register("some_classes", pa.table({"class": arrow.numbers(classes)}))
+    found = database.numpy(
+        f"SELECT class FROM {table} WHERE reader_class IN "
+        f"(SELECT reader_class FROM {table} SEMI JOIN some_classes USING (class))"
+    )
+    database.unregister("some_classes")
+    return np.union1d(classes, found["class"])
 
 
 def replace_classes(
@@ -49,39 +63,36 @@ def replace_classes(
     numbers : int64, shape (classes,)
         The number of each of these classes.
     touched : int64
-        Numbers of the changed classes, those that are gone included.
+        Numbers of the changed classes, those that are gone and all look-alikes included.
     """
     table = classes_table(number)
-    cells = classes.cells.set_column(0, "class", pa.array(numbers))
+    cells = classes.cells.set_column(0, "class", arrow.numbers(numbers))
     _write_cells(database, f"CREATE OR REPLACE TEMPORARY TABLE {NEW_CLASSES} AS", microdata, cells)
-    database.register("touched", pa.table({"class": touched}))
+    # until they are given numbers, reader classes have their places in the order of the generalizations
+    database.execute(f"ALTER TABLE {NEW_CLASSES} RENAME reader_class TO place")
+    database.register("touched", pa.table({"class": arrow.numbers(touched)}))
     database.execute(
-        f"CREATE OR REPLACE TEMPORARY TABLE {AFFECTED} AS "
-        f"SELECT DISTINCT reader_class FROM {table} SEMI JOIN touched USING (class)"
+        f"CREATE OR REPLACE TEMPORARY TABLE {AFFECTED} AS SELECT DISTINCT reader_class, CAST(NULL AS BIGINT) AS place "
+        f"FROM {table} SEMI JOIN touched USING (class)"
     )
+    first_free = database.value(f"SELECT coalesce(max(reader_class), -1) + 1 FROM {table}")
     database.execute(f"DELETE FROM {table} WHERE class IN (SELECT class FROM touched)")
     database.unregister("touched")
     shown = _cell_columns(microdata)
     same = " AND ".join(f"new.{cell} IS NOT DISTINCT FROM standing.{cell}" for cell in shown)
     database.execute(
         f"""
-        UPDATE {NEW_CLASSES} AS new SET reader_class = numbered.reader_class
-        FROM (
-            SELECT new.class, coalesce(min(standing.reader_class),
-                any_value(new.reader_class) + 1
-                + greatest((SELECT coalesce(max(reader_class), -1) FROM {table}),
-                           (SELECT coalesce(max(reader_class), -1) FROM {AFFECTED}))) AS reader_class
-            FROM {NEW_CLASSES} AS new LEFT JOIN {table} AS standing ON {same}
-            GROUP BY new.class
-        ) AS numbered
-        WHERE numbered.class = new.class
+        CREATE OR REPLACE TEMPORARY TABLE {NUMBERED} AS
+        SELECT new.place, coalesce(min(standing.reader_class), {int(first_free)} + new.place) AS reader_class
+        FROM {NEW_CLASSES} AS new LEFT JOIN {table} AS standing ON {same}
+        GROUP BY new.place
         """
     )
-    database.execute(f"INSERT INTO {table} FROM {NEW_CLASSES}")
     database.execute(
-        f"INSERT INTO {AFFECTED} SELECT DISTINCT reader_class FROM {NEW_CLASSES} ANTI JOIN {AFFECTED} "
-        "USING (reader_class)"
+        f"INSERT INTO {table} BY NAME SELECT new.* EXCLUDE (place), numbered.reader_class "
+        f"FROM {NEW_CLASSES} AS new JOIN {NUMBERED} AS numbered USING (place)"
     )
+    database.execute(f"INSERT INTO {AFFECTED} BY NAME FROM {NUMBERED}")
 
 
 def _write_cells(database: Database, statement: str, microdata: Microdata, cells: pa.Table) -> None:

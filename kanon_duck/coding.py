@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from sqlglot import exp
 
 from kanon_duck.arguments import shown
+from kanon_duck.arrow import numbers, texts
 from kanon_duck.errors import KanonError
-from kanon_duck.hierarchy import BoundHierarchy, bind, canonical_text, extended, resembling_leaves
+from kanon_duck.hierarchy import BoundHierarchy, bind, canonical_text, extended, remedy, resembling_leaves
 from kanon_duck.microdata import Attribute, CategoricalAttribute, Microdata, NumericAttribute, encoding_of
 from kanon_duck.numeric import FLOATS, INTEGERS, LARGEST_FLOAT_STEPS, UNITS_PER_DAY, Step, read_step
 from kanon_duck.settings import QuasiIdentifier, Settings
@@ -307,15 +308,10 @@ def _bind(database: Database, number: int, quasi_identifier: QuasiIdentifier, kn
             _refuse_missing(database, number, quasi_identifier, list(map(str, bound.missing)), text)
     else:
         before = known.hierarchies[number]
-        new = values.filter(pc.invert(pc.is_in(values, pa.array(before.values, pa.string()))))
+        new = values.filter(pc.invert(pc.is_in(values.cast(pa.large_string()), texts(before.values))))
         bound = extended(before, bind(database, quasi_identifier.hierarchy, new)) if len(new) else before
-    leaves = pa.table(
-        {
-            "value": pa.array(bound.values, pa.string()),
-            "leaf": pa.array(np.arange(len(bound.values)), pa.int32()),
-        }
-    )
-    database.register(f"leaves_{number}", leaves)
+    leaf = np.arange(len(bound.values), dtype=np.int32)
+    database.register(f"leaves_{number}", pa.table({"value": texts(bound.values), "leaf": numbers(leaf)}))
     return bound
 
 
@@ -323,7 +319,7 @@ def _refuse_missing(
     database: Database, number: int, quasi_identifier: QuasiIdentifier, missing: list[str], text: str
 ) -> None:
     """Refuse values without a leaf, naming the first of them, their rows, and near misses."""
-    missing_values = pa.table({"value": pa.array(missing, pa.string())})
+    missing_values = pa.table({"value": texts(missing)})
     database.register("missing_values", missing_values)
     counts = database.rows(
         f"SELECT value, count(*) FROM {SNAPSHOT} JOIN missing_values ON value = {text} "
@@ -343,6 +339,6 @@ def _refuse_missing(
         )
     raise KanonError(
         f"quasi_identifiers.{quasi_identifier.name}: {len(counts)} values in {sum(rows for _, rows in counts)} rows "
-        f"have no leaf in hierarchy {quasi_identifier.hierarchy}: {first}{more}; extend the hierarchy or correct "
-        f"the source{near}"
+        f"have no leaf in hierarchy {quasi_identifier.hierarchy}: {first}{more}; "
+        f"{remedy(database, quasi_identifier.hierarchy, missing)} or correct the source{near}"
     )

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from kanon_duck.arrow import numbers, texts
 from kanon_duck.loss import categorical_shares, class_boxes, class_intervals
 from kanon_duck.microdata import CategoricalAttribute, Microdata, NumericAttribute
 
@@ -64,7 +65,7 @@ def generalize(microdata: Microdata, labels: NDArray[np.int64]) -> Classes:
     low, high, sizes = class_boxes(encoding.codes, labels)
     shares = categorical_shares(low, high, encoding)
     null = np.iinfo(encoding.codes.dtype).max
-    columns: dict[str, Any] = {"class": np.arange(len(sizes)), "rows": sizes}
+    columns = {"class": numbers(np.arange(len(sizes))), "rows": numbers(sizes)}
     keys: list[NDArray[np.int64]] = []
     for number, attribute in enumerate(microdata.attributes):
         first_column = int(np.searchsorted(encoding.attributes, number))
@@ -73,8 +74,9 @@ def generalize(microdata: Microdata, labels: NDArray[np.int64]) -> Classes:
         if isinstance(attribute, NumericAttribute):
             kind, first, last = _intervals(attribute, labels, state)
             shares[:, number] = np.where(kind == INTERVAL, attribute.share(first, last), kind == AT_ROOT)
-            columns |= {f"kind_{number}": kind, f"low_{number}": first, f"high_{number}": last}
-            keys += [kind, first, last]
+            cell = {f"kind_{number}": kind, f"low_{number}": first, f"high_{number}": last}
+            columns |= {name: numbers(part) for name, part in cell.items()}
+            keys += cell.values()
         else:
             height = np.rint(shares[:, number] * attribute.hierarchy.height).astype(np.int64)
             node, label = _ancestors(attribute, low[:, first_column].astype(np.int64), height, state)
@@ -82,7 +84,7 @@ def generalize(microdata: Microdata, labels: NDArray[np.int64]) -> Classes:
             keys.append(node)
         columns[f"share_{number}"] = np.ascontiguousarray(shares[:, number])
     reader_class = _ranks(keys)
-    columns["reader_class"] = reader_class
+    columns["reader_class"] = numbers(reader_class)
     return Classes(sizes, shares, reader_class, pa.table(columns))
 
 
@@ -122,7 +124,7 @@ def _ancestors(
     node[below_root] = offsets[height[below_root]] + hierarchy.level_codes[leaf[below_root], height[below_root]]
     node[~state.some_null & (height == hierarchy.height)] = root
     node[state.all_null] = -1
-    return node, pa.array(labels, pa.string()).take(pa.array(np.maximum(node, 0), mask=node < 0))
+    return node, texts(labels).take(numbers(node, node < 0))
 
 
 def _ranks(keys: list[NDArray[np.int64]]) -> NDArray[np.int64]:

@@ -8,12 +8,12 @@ import duckdb
 from sqlglot import exp
 
 from kanon_duck.errors import KanonError
-from kanon_duck.procedures import PROCEDURES
+from kanon_duck.procedures import procedure
 from kanon_duck.runner import serve
 from kanon_duck.sql import Database, script
 
 CATALOG_VERSION = 2
-"""Raised whenever the persistent tables change, together with a script that upgrades the version before."""
+"""Raised whenever the persistent tables change."""
 
 SCRIPTS = ("catalog.sql", "hierarchies.sql", "readers.sql", "views.sql", "procedures.sql")
 
@@ -42,7 +42,7 @@ def install(connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
         has a schema of ours that kanon_duck did not make.
     """
     [(catalog,)] = connection.execute("SELECT current_database()").fetchall()
-    serve(connection, PROCEDURES)  # first: DuckDB looks the function up when a macro is created
+    serve(connection, procedure)  # first: DuckDB looks the function up when a macro is created
     database = Database(connection.cursor())
     try:
         _install_catalog(database, catalog)
@@ -59,6 +59,12 @@ def _install_catalog(database: Database, catalog: str) -> None:
         raise KanonError(
             f"database {catalog} was written by a newer kanon_duck (catalog version {version}, this one "
             f"knows {CATALOG_VERSION}): upgrade the package kanon_duck"
+        )
+    if version is not None and version < CATALOG_VERSION:
+        raise KanonError(
+            f"database {catalog} was written by an earlier kanon_duck (catalog version {version}), which kept too "
+            "little to bring its masked views up to date: drop these and the schemas kanon, kanon_private and "
+            "kanon_released, and make the masked views again"
         )
     scripts = [script(name) for name in SCRIPTS]
     digest = hashlib.sha256("\0".join(scripts).encode()).hexdigest()

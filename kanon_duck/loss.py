@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanon_duck.encoding import Encoding
-from kanon_duck.kernels.box import fill_boxes, fill_intervals
+from kanon_duck.kernels.box import fill_boxes
 
 
 def class_boxes(codes: NDArray[Any], labels: NDArray[np.int64]) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.int64]]:
@@ -56,7 +56,9 @@ def class_intervals(
     """
     first = np.full(classes, np.iinfo(np.int64).max)
     last = np.full(classes, np.iinfo(np.int64).min)
-    fill_intervals(low, high, labels, first, last)
+    inside = labels >= 0
+    np.minimum.at(first, labels[inside], low[inside])
+    np.maximum.at(last, labels[inside], high[inside])
     return first, last
 
 

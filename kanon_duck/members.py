@@ -16,6 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from sqlglot import exp
 
+from kanon_duck.arrow import numbers, texts
 from kanon_duck.catalog import members_table, values_table
 from kanon_duck.coding import NULL_LEAF, UNKNOWN_LEAF, Coded
 from kanon_duck.hierarchy import BoundHierarchy, bind, canonical_text, in_given_order
@@ -23,6 +24,9 @@ from kanon_duck.microdata import Attribute, CategoricalAttribute, Microdata, Num
 from kanon_duck.settings import Settings
 from kanon_duck.snapshot import SNAPSHOT, private_names
 from kanon_duck.sql import Database
+
+Column = tuple[NDArray[Any], NDArray[np.bool_] | None]
+"""Values, and where there are none."""
 
 NO_HASH = "CAST(0 AS UBIGINT)"
 
@@ -58,7 +62,7 @@ def create_members(
     labels : int64, shape (rows,)
         Class of each row, -1 for one that is left out.
     """
-    everybody = {"row": np.arange(len(labels)), "class": pa.array(labels, mask=labels < 0)}
+    everybody = {"row": (np.arange(len(labels)), None), "class": (labels, labels < 0)}
     _write(database, f"CREATE OR REPLACE TABLE {members_table(number)} AS", settings, coded, everybody)
     database.execute(
         f"CREATE OR REPLACE TABLE {values_table(number)} (quasi_identifier INTEGER, leaf INTEGER, value VARCHAR)"
@@ -66,16 +70,19 @@ def create_members(
     add_values(database, number, coded.microdata, {})
 
 
-def add_members(database: Database, number: int, settings: Settings, coded: Coded, columns: dict[str, Any]) -> None:
+def add_members(database: Database, number: int, settings: Settings, coded: Coded, columns: dict[str, Column]) -> None:
     """Add the rows of the snapshot to the members; ``columns`` has row, class and why it waits since when."""
     _write(database, f"INSERT INTO {members_table(number)} BY NAME", settings, coded, columns)
 
 
-def _write(database: Database, statement: str, settings: Settings, coded: Coded, columns: dict[str, Any]) -> None:
+def _write(database: Database, statement: str, settings: Settings, coded: Coded, columns: dict[str, Column]) -> None:
     """Write the rows of the snapshot with their codes and the columns given for each row of the encoding."""
     order = np.empty_like(coded.place)  # of the encoding's rows, as they stand in the snapshot
     order[coded.place] = np.arange(len(order))
-    arrays = {name: pa.array(values).take(pa.array(order)) for name, values in columns.items()}
+    arrays = {
+        name: numbers(values[order], None if missing is None else missing[order])
+        for name, (values, missing) in columns.items()
+    }
     selected, joins = [f"codes.{name}" for name in columns], []
     if "waiting_since" in columns:
         selected.append(f"CASE WHEN codes.waiting_since IS NOT NULL THEN {_reason(settings)} END AS waiting_reason")
@@ -117,9 +124,9 @@ def _reason(settings: Settings) -> str:
 def _code_columns(place: int, attribute: Attribute) -> dict[str, pa.Array]:
     """The codes of one quasi-identifier, as members keep them."""
     if isinstance(attribute, CategoricalAttribute):
-        return {f"leaf_{place}": pa.array(attribute.leaf)}
+        return {f"leaf_{place}": numbers(attribute.leaf)}
     ends = {"low": attribute.low} if attribute.high is attribute.low else {"low": attribute.low, "high": attribute.high}
-    return {f"{end}_{place}": pa.array(codes, mask=attribute.missing) for end, codes in ends.items()}
+    return {f"{end}_{place}": numbers(codes, attribute.missing) for end, codes in ends.items()}
 
 
 def add_values(database: Database, number: int, microdata: Microdata, before: dict[int, BoundHierarchy]) -> None:
@@ -129,7 +136,7 @@ def add_values(database: Database, number: int, microdata: Microdata, before: di
             known = len(before[place].values) if place in before else 0
             new = attribute.hierarchy.values[known:]
             if new:
-                table = pa.table({"leaf": np.arange(known, known + len(new)), "value": pa.array(new, pa.string())})
+                table = pa.table({"leaf": numbers(np.arange(known, known + len(new))), "value": texts(new)})
                 database.register("new_values", table)
                 database.execute(f"INSERT INTO {values_table(number)} SELECT {place}, leaf, value FROM new_values")
                 database.unregister("new_values")
@@ -199,7 +206,7 @@ def load_members(
 
 def update_members(database: Database, number: int, moved: NDArray[np.int64], labels: NDArray[np.int64]) -> None:
     """Give members, by row number, another class (-1: none)."""
-    database.register("moved", pa.table({"row": moved, "class": pa.array(labels, mask=labels < 0)}))
+    database.register("moved", pa.table({"row": numbers(moved), "class": numbers(labels, labels < 0)}))
     database.execute(
         f"UPDATE {members_table(number)} AS members SET class = moved.class FROM moved WHERE members.row = moved.row"
     )
@@ -208,7 +215,7 @@ def update_members(database: Database, number: int, moved: NDArray[np.int64], la
 
 def remove_members(database: Database, number: int, rows: NDArray[np.int64]) -> None:
     """Take members out, by row number."""
-    database.register("removed", pa.table({"row": rows}))
+    database.register("removed", pa.table({"row": numbers(rows)}))
     database.execute(f"DELETE FROM {members_table(number)} WHERE row IN (SELECT row FROM removed)")
     database.unregister("removed")
 

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from kanon_duck.encoding import LANES, Encoding
 from kanon_duck.hierarchy import BoundHierarchy
-from kanon_duck.kernels.levels import fill_levels
 from kanon_duck.numeric import Step
 
 LARGEST_CAP = 2**23
@@ -138,7 +137,7 @@ def encoding_of(attributes: list[Attribute], weights: list[float], rows: int) ->
             levels = np.zeros((len(attribute.hierarchy.values) + 1, size), dtype=dtype)
             levels[:-1, : attribute.hierarchy.height] = attribute.hierarchy.level_codes
             levels[-1] = null
-            fill_levels(codes, first, levels, attribute.leaf)
+            codes[:, block] = levels[np.maximum(attribute.leaf, -1)]  # NULL takes the last
             caps[block] = 1
             unit_weights[block] = weight / size
         first += size

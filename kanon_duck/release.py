@@ -64,14 +64,9 @@ def publish(database: Database, number: int, settings: Settings, catalog: str, r
     if release > 1:
         _keep_history(database, settings, release, exp.true())
         database.execute(exp.Drop(tables=[table], kind="TABLE"))
-    own = private_names(settings, "sensitive", "kept")
-    ordered = (  # the sort carries no cells: they are joined to its result
-        exp.select("members.class", *(f"members.{name}" for name in own))
-        .from_(exp.to_table(members_table(number)).as_("members"))
-        .join(exp.to_table(classes_table(number)).as_("classes"), on="classes.class = members.class")
-        .order_by("classes.reader_class", *(f"members.{name}" for name in own))
-    )
-    rows = _rows(number, settings, release, ordered.subquery("members"))
+    # of a whole release, reader classes are numbered in the order of what readers see
+    places = exp.select("reader_class", "reader_class AS place").distinct().from_(exp.to_table(classes_table(number)))
+    rows = _rows(number, settings, release, places.subquery("places"))
     database.execute(exp.Create(this=table, kind="TABLE", expression=rows))
     _check(database, settings, exp.true())
     if release == 1:
@@ -92,18 +87,10 @@ def publish_changes(database: Database, number: int, settings: Settings, release
     KanonError
         When rows of these classes break the declared model; nothing is visible then.
     """
-    affected_classes = exp.select("reader_class").from_(exp.to_table(AFFECTED))
-    affected = exp.column(CLASS, quoted=True).isin(query=affected_classes)
+    affected = exp.column(CLASS, quoted=True).isin(query=exp.select("reader_class").from_(exp.to_table(AFFECTED)))
     _keep_history(database, settings, release, affected)
     database.execute(exp.delete(released_table(settings.name), where=affected))
-    members = (
-        exp.select("members.*")
-        .from_(exp.to_table(members_table(number)).as_("members"))
-        .join(exp.to_table(classes_table(number)).as_("changed"), on="changed.class = members.class")
-        .where(exp.column("reader_class", "changed").isin(query=affected_classes))
-    )
-    rows = _rows(number, settings, release, members.subquery("members"))
-    rows = rows.order_by(*(source.copy() for _, source in released_columns(settings)))
+    rows = _rows(number, settings, release, exp.to_table(AFFECTED).as_("places"))
     database.execute(exp.insert(rows, released_table(settings.name)))
     _check(database, settings, affected)
 
@@ -119,15 +106,23 @@ def retire_released_rows(database: Database, view: MaskedView) -> None:
         database.execute(exp.Drop(tables=[table], kind="TABLE"))
 
 
-def _rows(number: int, settings: Settings, release: int, members: exp.Subquery) -> exp.Select:
-    """The released rows of some members, with what readers do not see of them."""
+def _rows(number: int, settings: Settings, release: int, places: exp.Expr) -> exp.Select:
+    """The released rows of reader classes, in the order of their places, with what readers do not see of them."""
+    own = private_names(settings, "sensitive", "kept")
+    ordered = (  # the sort carries no cells: they are joined to its result
+        exp.select("members.class", *(f"members.{name}" for name in own))
+        .from_(exp.to_table(members_table(number)).as_("members"))
+        .join(exp.to_table(classes_table(number)).as_("classes"), on="classes.class = members.class")
+        .join(places, on="places.reader_class = classes.reader_class AND places.place IS NOT NULL")
+        .order_by("places.place", *(f"members.{name}" for name in own))
+    )
     return (
         exp.select(
             *(source.as_(name, quoted=True) for name, source in released_columns(settings)),
             exp.column("reader_class", "classes").as_(CLASS, quoted=True),
             exp.cast(exp.Literal.number(release), "BIGINT").as_(FROM_RELEASE, quoted=True),
         )
-        .from_(members)
+        .from_(ordered.subquery("members"))
         .join(exp.to_table(classes_table(number)).as_("classes"), on="classes.class = members.class")
     )
 

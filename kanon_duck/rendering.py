@@ -54,7 +54,7 @@ def print_result(console: Console, result: Result) -> None:
     else:
         shown = min(len(result.rows), RECORDS)
         for number, row in enumerate(result.rows[:shown], start=1):
-            console.print(_record(result, row, number))
+            console.print(_record(result, row, number, console.width // 2))
     if result.total == 0:
         console.print("no rows", style="dim")
     elif shown < result.total:
@@ -77,9 +77,9 @@ def _table(result: Result) -> Table:
     return table
 
 
-def _record(result: Result, row: tuple[Any, ...], number: int) -> Table:
+def _record(result: Result, row: tuple[Any, ...], number: int, widest_name: int) -> Table:
     record = Table(box=None, pad_edge=False, show_header=result.total > 1)
-    record.add_column(Text(f"row {number}"), style="cyan", no_wrap=True)
+    record.add_column(Text(f"row {number}"), style="cyan", overflow="fold", max_width=widest_name)
     record.add_column(overflow="fold")
     for name, value in zip(result.columns, row, strict=True):
         record.add_row(Text(name), _cell(value))

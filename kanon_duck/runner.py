@@ -16,7 +16,7 @@ import threading
 import time
 import uuid
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
 from types import FrameType
@@ -39,6 +39,12 @@ BEAT_SECONDS = 0.05
 SILENCE_SECONDS = 0.5
 """After this long without a beat the work pauses; after twice as long again it is abandoned."""
 
+ONCE = KanonError(
+    "a procedure was called for each row of a table: call it once per statement, with constant arguments "
+    "(nothing was changed)"
+)
+"""What a statement hears that calls a procedure for several rows."""
+
 Procedure = Callable[[Call], list[Row]]
 
 _instances: dict[str, Instance] = {}
@@ -49,12 +55,14 @@ _interrupts = 0
 class Work:
     """One call under way."""
 
-    database: Database | None
+    database: Database | None = None
     done: threading.Event = field(default_factory=threading.Event)
     beat: threading.Event = field(default_factory=threading.Event)
     last_beat: float = field(default_factory=time.monotonic)
     interrupts_before: int = field(default_factory=lambda: _interrupts)
     interrupted: bool = False
+    called_again: bool = False
+    """Whether its statement has called it for another row too."""
     connection: int | None = None
     progress: Progress = field(default_factory=Progress)
     rows: list[Row] | None = None
@@ -100,7 +108,7 @@ class Work:
 class Instance:
     """One DuckDB database instance with kanon_duck on it."""
 
-    procedures: Mapping[str, Procedure]
+    procedure: Callable[[str], Procedure]
     connections: list[weakref.ref[duckdb.DuckDBPyConnection]]
     identity: str = field(default_factory=lambda: uuid.uuid4().hex)
     turn: threading.Lock = field(default_factory=threading.Lock)
@@ -112,14 +120,14 @@ class Instance:
         """Keep the function that DuckDB calls: it drops its own reference with the connection that brought it."""
         self.entry = self.phase
 
-    def phase(self, step: str, first: str | None, second: str | None) -> str | None:
+    def phase(self, step: str, token: str | None, request: str | None) -> str | None:
         """What the SQL function does: one step of a call, or tell which instance this is."""
         if step == "start":
-            return self.start(first or "", second or "{}")
+            return self.start(token or "", request or "{}")
         if step == "advance":
-            return self.advance(first or "")
+            return self.advance(token)
         if step == "finish":
-            return self.finish(first or "")
+            return self.finish(token)
         return self.identity
 
     def cursor(self) -> duckdb.DuckDBPyConnection:
@@ -135,29 +143,36 @@ class Instance:
             "the connection that kanon_duck was installed on is closed: call kanon_duck.install on this one"
         )
 
-    def start(self, verb: str, request: str) -> str:
-        """Begin a call; returns the token by which the statement asks for it."""
-        token = uuid.uuid4().hex
+    def start(self, token: str, request: str) -> str | None:
+        """Begin a call; returns the token by which the statement asks for it, None for a row after the first.
+
+        Guarantee: a procedure that is called for several rows of a table changes nothing. All rows are started
+        before the first is asked for, so the first one's work is never committed.
+        """
+        work = Work()
+        first = self.works.setdefault(token, work)
+        if first is not work:
+            first.called_again = True
+            return None
         request_read = json.loads(request, parse_float=Decimal)
         try:
             if any(request_read["connection"] == other.connection for other in list(self.works.values())):
                 raise KanonError("a source cannot call a procedure of kanon_duck: store its result in a table")
-            database = Database(self.cursor())
-            work = Work(database, connection=database.value("SELECT current_connection_id()"))
+            work.database = Database(self.cursor())
+            work.connection = work.database.value("SELECT current_connection_id()")
         except KanonError as error:
-            self.works[token] = Work(None, error=error)
-            self.works[token].done.set()
+            work.error = error
+            work.done.set()
             return token
-        self.works[token] = work
         # no daemon: Python must not end while DuckDB works in this thread, and unasked work ends by itself
-        work.thread = threading.Thread(target=self._run, args=(token, work, database, verb, request_read))
+        work.thread = threading.Thread(target=self._run, args=(token, work, work.database, request_read))
         work.thread.start()
         return token
 
-    def advance(self, token: str) -> str | None:
+    def advance(self, token: str | None) -> str | None:
         """One beat: 'done' when the work has ended, None to be asked again."""
-        work = self.works.get(token)
-        if work is None:
+        work = self.works.get(token or "")
+        if work is None or work.called_again:
             return "done"
         work.asked(until=math.inf)  # a terminal that takes no output may hold up the beat, but not the work
         try:
@@ -169,18 +184,25 @@ class Instance:
         work.asked()
         return "done" if work.done.is_set() or work.stopped() else None
 
-    def finish(self, token: str) -> str:
+    def finish(self, token: str | None) -> str:
         """Commit the work, or roll it back, and say how it ended: a JSON object with rows or error."""
+        if token is None:
+            return json.dumps({"error": _sentence(ONCE)})
         work = self.works.pop(token, None)
         if work is None:
             return json.dumps({"error": _sentence(Cancelled())})
         work.asked()
         with work.ending:
-            error: BaseException | None = Cancelled() if work.stopped() else work.error
+            error = work.error
+            if work.called_again:
+                error = ONCE
+            elif work.stopped():
+                error = Cancelled()
             try:
                 if work.database is not None and (error is None or isinstance(error, RecordedError)):
                     work.database.execute("COMMIT")
                 elif work.database is not None and not work.ended.is_set():
+                    work.interrupted = True
                     work.database.interrupt()
             except KanonError as refused:
                 error = refused
@@ -191,7 +213,7 @@ class Instance:
             return json.dumps({"rows": work.rows}, default=str)
         return json.dumps({"error": _sentence(error)})
 
-    def _run(self, token: str, work: Work, database: Database, verb: str, request: dict[str, Any]) -> None:
+    def _run(self, token: str, work: Work, database: Database, request: dict[str, Any]) -> None:
         """The thread of one call: wait for our turn, work, then hold the transaction open until it is ended.
 
         Calls on one database take turns, so that two of them never change the same view at once.
@@ -207,7 +229,7 @@ class Instance:
                 database.execute("BEGIN TRANSACTION")
                 call = Call(database, request["arguments"], schema, catalog, work.checkpoint, work.phase, self.memory)
                 call.use_our_schemas()
-                work.rows = self.procedures[verb](call)
+                work.rows = self.procedure(request["verb"])(call)
             except Exception as error:  # whatever it is, the caller's statement must hear of it
                 work.error = error
             work.done.set()
@@ -238,7 +260,7 @@ def _sentence(error: BaseException) -> str:
     return f"internal error, nothing was changed: {type(error).__name__}: {error}"
 
 
-def serve(connection: duckdb.DuckDBPyConnection, procedures: Mapping[str, Procedure]) -> None:
+def serve(connection: duckdb.DuckDBPyConnection, procedure: Callable[[str], Procedure]) -> None:
     """Make the procedures callable on the database of a connection.
 
     Calling it again, on the same or another connection to the same database, only adds the connection.
@@ -255,7 +277,7 @@ def serve(connection: duckdb.DuckDBPyConnection, procedures: Mapping[str, Proced
         return
 
     _start_one_more_thread(connection)
-    instance = Instance(procedures, [weakref.ref(connection)])
+    instance = Instance(procedure, [weakref.ref(connection)])
     _instances[instance.identity] = instance
     text = "VARCHAR"
     connection.create_function(  # type: ignore[call-overload]  # duckdb's stubs know no word for the handling

@@ -11,8 +11,6 @@ from sqlglot import exp
 from kanon_duck import arguments as read
 from kanon_duck import names
 from kanon_duck.call import Call
-from kanon_duck.clustering import METHODS
-from kanon_duck.clustering.auto import EFFORT
 from kanon_duck.errors import KanonError
 from kanon_duck.models import PrivacyModel
 from kanon_duck.numeric import is_numeric
@@ -291,17 +289,11 @@ def _quasi_identifier(name: str, column_type: str, specification: Any, known: li
         if domain is not None and (not isinstance(domain, list) or len(domain) != 2 or None in domain):
             raise KanonError(f"{argument}.domain is {read.shown(domain)}: give its two ends, as in [0, 100]")
         return QuasiIdentifier(name, column_type, None, details.get("step"), tuple(domain) if domain else None)
+    hierarchy = read.one_of(argument, kind, ["numeric", FLAT, *known], "type or hierarchy")
     for option in ("step", "domain"):
         if details.get(option) is not None:
-            raise KanonError(f"{argument}.{option} is for numeric quasi-identifiers; {kind} is a hierarchy")
-    return QuasiIdentifier(name, column_type, _hierarchy(argument, kind, known))
-
-
-def _hierarchy(argument: str, given: str, known: list[str]) -> str:
-    """A hierarchy's name as it was created; 'flat' is always there."""
-    if given.lower() == FLAT:
-        return FLAT
-    return read.one_of(argument, given, known, "hierarchy, and it is neither numeric nor flat")
+            raise KanonError(f"{argument}.{option} is for numeric quasi-identifiers; {hierarchy} is a hierarchy")
+    return QuasiIdentifier(name, column_type, hierarchy)
 
 
 def _sensitive(call: Call, columns: dict[str, str]) -> dict[str, str | None]:
@@ -314,12 +306,16 @@ def _sensitive(call: Call, columns: dict[str, str]) -> dict[str, str | None]:
         column = read.one_of("sensitive", name, columns, "column of the source")
         if tree is not None and not isinstance(tree, str):
             raise KanonError(f"sensitive.{name} is {read.shown(tree)}: it must be the name of a hierarchy")
-        sensitive[column] = None if tree is None else _hierarchy(f"sensitive.{name}", tree, known)
+        sensitive[column] = (
+            None if tree is None else read.one_of(f"sensitive.{name}", tree, [FLAT, *known], "hierarchy")
+        )
     return sensitive
 
 
 def _method(given: read.Arguments) -> str:
     """The clustering method."""
+    from kanon_duck.clustering import METHODS  # here: it loads the compiler of the kernels
+
     typed = given.get("method")
     if isinstance(typed, str) and typed.lower() in METHODS_NOT_YET:
         raise KanonError(f"method is {read.shown(typed)}, which is not built yet: choose one of {', '.join(METHODS)}")
@@ -328,6 +324,8 @@ def _method(given: read.Arguments) -> str:
 
 def _effort(given: read.Arguments, method: str) -> str | float:
     """How long the method auto may search: a word, or seconds."""
+    from kanon_duck.clustering.auto import EFFORT  # here: it loads the compiler of the kernels
+
     typed = given.get("effort")
     if isinstance(typed, int | float | Decimal) and not isinstance(typed, bool):
         if not 0 <= typed <= LONGEST_SEARCH:

@@ -73,6 +73,8 @@ def read_source(call: Call, text: str, argument: str) -> exp.Query:
     if is_query(text):
         return read_query(call, text, argument)
     table = find_table(call, names.parse(text))
+    if table is None and _serialized(call.database, text).get("error_type") != "parser":
+        raise KanonError(f"{argument}: {text!r} is another statement; write a table, a view or one SELECT")
     if table is None:
         raise KanonError(
             f"{argument}: there is no table or view {text}; write an existing one "
@@ -83,7 +85,7 @@ def read_source(call: Call, text: str, argument: str) -> exp.Query:
 
 def read_query(call: Call, text: str, argument: str) -> exp.Query:
     """Check a query typed by a user: it is one statement, only reads, and gives the same rows each time."""
-    serialized = json.loads(call.database.value("SELECT json_serialize_sql(?::VARCHAR)", [text]))
+    serialized = _serialized(call.database, text)
     if serialized["error"]:
         raise KanonError(f"{argument}: only a SELECT can be used here, and {text!r} is none that DuckDB can read")
     if len(serialized["statements"]) != 1:
@@ -144,13 +146,13 @@ def _volatile_function(database: Database, serialized: Any) -> str | None:
             if name in volatile:
                 return f"{name}()"
             if name in definitions:
-                waiting.append(_serialized_macro(database, definitions[name]))
+                definition = definitions[name]  # of a table macro a query, of a scalar one an expression
+                waiting.append(_serialized(database, definition if is_query(definition) else f"SELECT {definition}"))
     return None
 
 
-def _serialized_macro(database: Database, definition: str) -> Any:
-    """The syntax tree of a macro: of a table macro as it stands, of a scalar one as a SELECT of it."""
-    text = definition if is_query(definition) else f"SELECT {definition}"
+def _serialized(database: Database, text: str) -> Any:
+    """The syntax tree of SELECTs, or the error that these are other statements or none that DuckDB can read."""
     return json.loads(database.value("SELECT json_serialize_sql(?::VARCHAR)", [text]))
 
 

@@ -5,12 +5,17 @@
 -- caller's takes their place.
 
 -- Starts the work, asks until it is done (so that an interrupt of the statement reaches it), ends it.
+-- The text of a query() is put together once, when the statement is planned: a call has one token, also where it
+-- stands beside a table whose rows are its arguments. By that the Python side knows such a call, and refuses it.
 CREATE OR REPLACE MACRO kanon_private.run(verb, arguments) AS TABLE
-WITH RECURSIVE work(token, state) AS (
-    SELECT kanon_duck_is_not_installed_on_this_connection('start', verb, CAST(system.main.json_object(
+WITH RECURSIVE issued AS (
+    FROM system.main.query('SELECT ''' || CAST(system.main.uuid() AS VARCHAR) || ''' AS token')
+), work(token, state) AS (
+    SELECT kanon_duck_is_not_installed_on_this_connection('start', token, CAST(system.main.json_object('verb', verb,
                'catalog', system.main.current_database(), 'schema', system.main.current_schema(), 'connection', system.main.current_connection_id(),
                'arguments', arguments) AS VARCHAR)),
            CAST(NULL AS VARCHAR)
+    FROM issued
     UNION ALL
     SELECT token, kanon_duck_is_not_installed_on_this_connection('advance', token, NULL) FROM work WHERE state IS NULL
 ), ending AS MATERIALIZED (

@@ -19,15 +19,33 @@ JOIN (FROM kanon_private.releases SELECT view_number, system.main.max(release) A
 WHERE view.dropped_at IS NULL
 ORDER BY view.name;
 
+-- A text between quotes of one kind; such a quote inside is doubled.
+CREATE OR REPLACE MACRO kanon_private.quoted(text, mark) AS mark || replace(text, mark, mark || mark) || mark;
+
+-- Releases that can still be read.
+CREATE OR REPLACE VIEW kanon_private.readable_releases AS
+SELECT view.name AS view_name, release.release
+FROM kanon_private.masked_views AS view
+JOIN kanon_private.releases AS release USING (view_number)
+WHERE view.dropped_at IS NULL AND release.release >= view.first_release;
+
 -- A release as it was, row for row: kanon.as_of('patients_masked', 3). The name is that of kanon.masked_views.
+-- The text for query() is put together before any table is read. Whether there is a table of that name is known
+-- by then only to the planner, which json_serialize_plan asks.
 CREATE OR REPLACE MACRO kanon.as_of(view_name, release_number) AS TABLE
-SELECT * EXCLUDE (kanon_class, kanon_from_release, kanon_to_release) FROM query(
-    'FROM (SELECT *, 9223372036854775807 AS kanon_to_release FROM kanon_released."' || replace(view_name, '"', '""')
-    || '" UNION ALL FROM kanon_history."' || replace(view_name, '"', '""') || '") WHERE CASE WHEN EXISTS ('
-    || 'SELECT 1 FROM kanon_private.masked_views AS view JOIN kanon_private.releases AS release USING (view_number) '
-    || 'WHERE lower(view.name) = lower(''' || replace(view_name, '''', '''''') || ''') AND view.dropped_at IS NULL '
-    || 'AND release.release >= view.first_release AND release.release = ' || CAST(release_number AS BIGINT)
-    || ') THEN kanon_from_release <= ' || CAST(release_number AS BIGINT)
-    || ' AND kanon_to_release > ' || CAST(release_number AS BIGINT)
-    || ' ELSE error(''masked view ' || replace(view_name, '''', '''''') || ' has no release ' || CAST(release_number AS BIGINT)
-    || ' to read: FROM kanon.releases lists them'') END');
+SELECT * FROM query(CASE
+    WHEN json_extract_string(json_serialize_plan('FROM kanon_released.' || kanon_private.quoted(view_name, '"')), 'error_type') = 'catalog'
+    THEN 'SELECT error('
+        || kanon_private.quoted('there is no masked view ' || view_name || ': FROM kanon.masked_views lists them', '''')
+        || ')'
+    ELSE 'SELECT * EXCLUDE (kanon_class, kanon_from_release, kanon_to_release) FROM ('
+        || 'SELECT *, NULL AS kanon_to_release FROM kanon_released.' || kanon_private.quoted(view_name, '"')
+        || ' UNION ALL FROM kanon_history.' || kanon_private.quoted(view_name, '"') || ') WHERE CASE WHEN EXISTS ('
+        || 'FROM kanon_private.readable_releases WHERE lower(view_name) = lower(' || kanon_private.quoted(view_name, '''')
+        || ') AND release = ' || CAST(release_number AS BIGINT)
+        || ') THEN kanon_from_release <= ' || CAST(release_number AS BIGINT)
+        || ' AND coalesce(kanon_to_release > ' || CAST(release_number AS BIGINT) || ', true) ELSE error('
+        || kanon_private.quoted('masked view ' || view_name || ' has no release ' || CAST(release_number AS BIGINT)
+                                || ' to read: FROM kanon.releases lists them', '''')
+        || ') END'
+END);

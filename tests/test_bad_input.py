@@ -14,6 +14,8 @@ FROM range(12) AS r(i);
 CREATE TABLE few AS FROM people LIMIT 4;
 CREATE TABLE empty AS FROM people LIMIT 0;
 CALL kanon.create_hierarchy('city', levels => 'SELECT * FROM (VALUES (''A'', ''AB'', ''*''), (''B'', ''AB'', ''*''))');
+CALL kanon.create_hierarchy('note', prefix => 2);
+CALL kanon.create_hierarchy('tens', intervals => [10]);
 """
 
 
@@ -49,7 +51,10 @@ CASES = [
     (create(source=None), "source is missing"),
     (create(source="'nobody'"), "nobody"),
     (create(source="'SELECT * FROM people; DROP TABLE people'"), "one"),
-    (create(source="'DROP TABLE people'"), "source"),
+    (create(source="'DROP TABLE people'"), "a table, a view or one SELECT"),
+    (create(source="'UPDATE people SET age = 1'"), "a table, a view or one SELECT"),
+    (create(source="'INSERT INTO people FROM few; FROM people'"), "a table, a view or one SELECT"),
+    (create(source="'my people'"), "no table or view my people"),
     (create(source="'SELECT *, random() AS r FROM people'"), "random"),
     (create(source="'SELECT * FROM nobody'"), "nobody"),
     (create(source="7"), "source is 7"),
@@ -65,7 +70,15 @@ CASES = [
     (create(quasi_identifiers="['age', 'AGE']"), "twice"),
     (create(quasi_identifiers="{'city': 'numeric'}"), "declare it flat or with a hierarchy"),
     (create(quasi_identifiers="{'city': 'nowhere'}"), "nowhere"),
+    (create(quasi_identifiers="{'age': 'number'}"), "did you mean numeric"),
+    (create(quasi_identifiers="{'age': {'type': 'NUMERICAL', 'step': 5}}"), "did you mean numeric"),
+    (create(quasi_identifiers="{'city': 'Flatt'}"), "did you mean flat"),
+    (create(quasi_identifiers="{'city': 'ctiy'}"), "did you mean city"),
+    (create(quasi_identifiers="{'city': 'xyz'}"), "there are numeric, flat, city"),
     (create(quasi_identifiers="{'city': 'city'}"), "'C' (4 rows)"),
+    (create(quasi_identifiers="{'city': 'city'}"), "extend the hierarchy or"),
+    (create(quasi_identifiers="['note']"), "a longer prefix, as in prefix => 3, or"),
+    (create(quasi_identifiers="{'note': 'tens'}"), "levels or edges or correct the source"),
     (create(quasi_identifiers="{'age': {'type': 'numeric', 'stpe': 5}}"), "'stpe'"),
     (create(quasi_identifiers="{'age': {'type': 'numeric', 'step': 0}}"), "step is 0"),
     (create(quasi_identifiers="{'age': {'type': 'numeric', 'domain': [50, 20]}}"), "lower end first"),
@@ -82,6 +95,7 @@ CASES = [
     (create(sensitive="['age']"), "a column has one role"),
     (create(sensitive="['nothing']"), "sensitive names 'nothing'"),
     (create(sensitive="{'city': 'nowhere'}"), "nowhere"),
+    (create(sensitive="{'city': 'numeric'}"), "there are flat, city"),
     (create(keep="['note']"), "allow_unsafe_keep"),
     (create(keep="['note']", allow_unsafe_keep="['note']"), None),
     (create(allow_unsafe_keep="['note']"), "allow_unsafe_keep names 'note'"),
@@ -127,6 +141,8 @@ CASES = [
     ("FROM kanon.check('nobody')", "nobody"),
     ("FROM kanon.quality('nobody')", "nobody"),
     ("FROM kanon.explain('nobody', key => 1)", "nobody"),
+    ("FROM kanon.as_of('nobody', 1)", "no masked view nobody: FROM kanon.masked_views"),
+    ("FROM kanon.as_of('it''s \"no\" view', 1)", "no masked view it's \"no\" view: FROM kanon.masked_views"),
 ]  # fmt: skip
 
 

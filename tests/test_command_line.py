@@ -175,6 +175,18 @@ def test_a_wide_result_is_shown_row_by_row() -> None:
     assert text.endswith(f"the first {RECORDS} of 12 rows\n")
 
 
+@pytest.mark.parametrize("total", [1, 2])
+def test_a_long_heading_leaves_room_for_the_value(total: int) -> None:
+    heading = "a" * 30 + " + " + "b" * 70
+    text = rendered([heading, "b"], ["BIGINT", "BIGINT"], [(42, 7)] * total, total, 80)
+    cells = [line.split() for line in text.splitlines()]
+    assert ["a" * 30, "+", "42"] in cells
+    assert ["b", "7"] in cells
+    names = "".join(line[:40] for line in text.splitlines() if not line.startswith("row "))
+    assert names.replace(" ", "").count(heading.replace(" ", "")) == total
+    assert max(map(len, text.splitlines())) <= 80
+
+
 def test_an_empty_result_says_so() -> None:
     assert rendered(["a"], ["BIGINT"], [], 0, 80).endswith("no rows\n")
 

@@ -299,6 +299,48 @@ def test_calls_of_two_threads_take_turns(connection: duckdb.DuckDBPyConnection) 
 
 
 @pytest.mark.surface
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "FROM names, kanon.drop_hierarchy(names.name)",
+        "FROM names LEFT JOIN LATERAL kanon.drop_hierarchy(name) ON true",
+        "SELECT (SELECT height FROM kanon.drop_hierarchy(name)) FROM names",
+        "FROM names WHERE EXISTS (FROM kanon.drop_hierarchy(name))",
+        "FROM range(5_000) AS r(i), kanon.drop_hierarchy('h' || i % 3_000)",
+    ],
+)
+def test_a_call_for_each_row_is_refused_and_changes_nothing(
+    connection: duckdb.DuckDBPyConnection, statement: str
+) -> None:
+    for name in ("h1", "h2"):
+        connection.execute("CALL kanon.create_hierarchy(?, prefix => 2)", [name])
+    connection.execute("CREATE TABLE names AS FROM (VALUES ('h1'), ('h2')) AS names(name)")
+    before = state(connection)
+    started = time.monotonic()
+    with pytest.raises(duckdb.Error, match="once per statement, with constant arguments") as raised:
+        connection.execute(statement).fetchall()
+    assert time.monotonic() - started < 1
+    assert len(str(raised.value).splitlines()) == 1
+    assert state(connection) == before
+    wait_until_ended(connection)
+    [(identity,)] = connection.execute(f"SELECT {runner.FUNCTION}('identity', NULL, NULL)").fetchall()
+    assert runner._instances[identity].works == {}
+
+
+@pytest.mark.surface
+def test_a_call_beside_another_and_a_prepared_one_run(connection: duckdb.DuckDBPyConnection) -> None:
+    connection.execute(PEOPLE.format(100))
+    connection.execute(MASK.format(""))
+    twice = "SELECT passed FROM kanon.check('masked') UNION ALL SELECT passed FROM kanon.check('masked')"
+    assert connection.execute(twice).fetchall() == [(True,), (True,)]
+    connection.execute("PREPARE checked AS SELECT passed FROM kanon.check('masked')")
+    for _ in range(2):
+        assert connection.execute("EXECUTE checked").fetchall() == [(True,)]
+    beside = "SELECT count(passed) FROM range(3), kanon.check('masked')"
+    assert connection.execute(beside).fetchall() == [(3,)]
+
+
+@pytest.mark.surface
 def test_a_caller_inside_begin_sees_committed_rows_only(connection: duckdb.DuckDBPyConnection) -> None:
     connection.execute(PEOPLE.format(100))
     connection.execute("BEGIN")

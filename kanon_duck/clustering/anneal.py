@@ -142,7 +142,7 @@ def _anneal_window(
     count = min(6 + k // 2, MOST_NEIGHBOURS)
     neighbours = np.repeat(np.arange(n, dtype=np.int32)[:, None], count, axis=1)
     distances = np.full((n, count), np.inf, np.float32)
-    find_neighbours(codes, np.arange(n), REACH, caps, weights, neighbours, distances)
+    find_neighbours(codes, np.arange(n, dtype=np.int32), REACH, caps, weights, neighbours, distances)
     orders = min(round(steps / n / STEPS_PER_ORDER), MOST_ORDERS)
     for sequence in random_orders(encoding, codes, orders, generator):
         pause()

@@ -215,7 +215,7 @@ def _sorted(words: NDArray[np.uint64], checkpoint: Checkpoint) -> NDArray[np.int
 
 def random_orders(
     encoding: Encoding, codes: NDArray[np.unsignedinteger], count: int, generator: np.random.Generator
-) -> Iterator[NDArray[np.int64]]:
+) -> Iterator[NDArray[np.int32]]:
     """Orders in which other rows stand close together: the attributes follow each other at random.
 
     Hierarchies count from the root down, numbers by sixteenths of their range; what does not fit one word
@@ -230,7 +230,7 @@ def random_orders(
 
     Yields
     ------
-    int64, shape (n,)
+    int32, shape (n,)
     """
     largest = codes.max(axis=0, where=codes != np.iinfo(codes.dtype).max, initial=0)
     attributes = len(encoding.numeric)
@@ -249,4 +249,4 @@ def random_orders(
                     parts.append(Component(int(column), shift, limit, 0.0))
         # numbers are sorted faster than an order that sorts them is found
         numbered = np.sort(sort_keys(codes, np.empty(0, np.uint64), parts)[0] << number_bits | numbers)
-        yield (numbered & (np.uint64(1) << number_bits) - np.uint64(1)).astype(np.int64)
+        yield (numbered & (np.uint64(1) << number_bits) - np.uint64(1)).astype(np.int32)

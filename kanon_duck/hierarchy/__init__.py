@@ -11,8 +11,18 @@ from kanon_duck.hierarchy.binding import (
     canonical_text,
     extended,
     in_given_order,
+    remedy,
     resembling_leaves,
 )
 from kanon_duck.hierarchy.store import users
 
-__all__ = ["BoundHierarchy", "bind", "canonical_text", "extended", "in_given_order", "resembling_leaves", "users"]
+__all__ = [
+    "BoundHierarchy",
+    "bind",
+    "canonical_text",
+    "extended",
+    "in_given_order",
+    "remedy",
+    "resembling_leaves",
+    "users",
+]

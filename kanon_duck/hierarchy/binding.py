@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from sqlglot import exp
 
+from kanon_duck.arrow import numbers, texts
 from kanon_duck.hierarchy import store
 from kanon_duck.sql import Database
 
@@ -74,8 +75,8 @@ def bind(database: Database, hierarchy: str, values: Sequence[str] | pa.Array | 
     KanonError
         When there is no such hierarchy.
     """
-    texts = values if isinstance(values, pa.Array | pa.ChunkedArray) else pa.array(values, pa.string())
-    database.register("kanon_values", pa.table({"leaf": texts}))
+    leaves = values if isinstance(values, pa.Array | pa.ChunkedArray) else texts(values)
+    database.register("kanon_values", pa.table({"leaf": leaves}))
     if hierarchy.lower() == "flat":
         height, root, selection, parameters = 1, "*", _FLAT, []
     else:
@@ -124,7 +125,7 @@ def _with_codes(
     """Number the labels of each level along the depth-first order, where equal labels stand together."""
     count = len(leaves)
     coded = labels.combine_chunks().flatten().dictionary_encode()
-    table = coded.indices.to_numpy().reshape(count, height)
+    table = np.from_dlpack(coded.indices).reshape(count, height)
     starts = np.ones((count, height), dtype=bool)
     starts[1:] = table[1:] != table[:-1]
     return BoundHierarchy(
@@ -133,7 +134,7 @@ def _with_codes(
         values=leaves.to_pylist(),
         level_codes=np.cumsum(starts, axis=0, dtype=np.int64) - 1,
         level_labels=[
-            coded.dictionary.take(pa.array(table[starts[:, level], level])).to_pylist() for level in range(height)
+            coded.dictionary.take(numbers(table[starts[:, level], level])).to_pylist() for level in range(height)
         ],
         missing=missing,
     )
@@ -151,9 +152,9 @@ def extended(known: BoundHierarchy, new: BoundHierarchy) -> BoundHierarchy:
     labels = []
     for level, (old_labels, new_labels) in enumerate(zip(known.level_labels, new.level_labels, strict=True)):
         # a level never has the same label twice, so labels tell which codes there are already
-        place = pc.index_in(pa.array(new_labels, pa.string()), value_set=pa.array(old_labels, pa.string()))
-        fresh = np.asarray(pc.is_null(place))
-        code = np.asarray(place.fill_null(0))
+        place = pc.index_in(texts(new_labels), value_set=texts(old_labels))
+        code = np.asarray(pc.fill_null(place, -1))
+        fresh = code < 0
         code = np.where(fresh, len(old_labels) + np.cumsum(fresh) - 1, code)
         codes[:, level] = code[new.level_codes[:, level]]
         labels.append(old_labels + [label for label, is_fresh in zip(new_labels, fresh, strict=True) if is_fresh])
@@ -169,7 +170,7 @@ def extended(known: BoundHierarchy, new: BoundHierarchy) -> BoundHierarchy:
 
 def in_given_order(bound: BoundHierarchy, values: list[str]) -> BoundHierarchy:
     """The same with its values in the order in which they have come: all numbers are as `extended` gave them."""
-    place = pc.index_in(pa.array(values, pa.string()), value_set=pa.array(bound.values, pa.string()))
+    place = pc.index_in(texts(values), value_set=texts(bound.values))
     codes = bound.level_codes[np.asarray(place)]
     labels = []
     for level, old_labels in enumerate(bound.level_labels):
@@ -182,7 +183,7 @@ def in_given_order(bound: BoundHierarchy, values: list[str]) -> BoundHierarchy:
 
 def resembling_leaves(database: Database, hierarchy: str, missing: Sequence[str]) -> dict[str, str]:
     """For values without a leaf: the leaf from which they differ only by blanks or Unicode form."""
-    database.register("kanon_values", pa.table({"leaf": pa.array(missing, pa.string())}))
+    database.register("kanon_values", pa.table({"leaf": texts(missing)}))
     alike = dict(
         database.rows(
             "SELECT given.leaf, min(leaves.leaf) FROM kanon_values AS given "
@@ -194,3 +195,14 @@ def resembling_leaves(database: Database, hierarchy: str, missing: Sequence[str]
     )
     database.unregister("kanon_values")
     return alike
+
+
+def remedy(database: Database, hierarchy: str, missing: Sequence[str]) -> str:
+    """What the owner can do about the hierarchy of values without a leaf."""
+    stored = store.existing(database, hierarchy)
+    if stored["kind"] in store.TREES:
+        return "extend the hierarchy"
+    longest = max(len(value.rstrip(" ")) for value in missing)
+    if stored["kind"] == "prefix" and longest > stored["height"]:
+        return f"create a hierarchy with a longer prefix, as in prefix => {longest},"
+    return "use a hierarchy made from levels or edges"

@@ -75,7 +75,7 @@ def find_neighbours(codes, order, reach, caps, weights, neighbours, distances):
     Parameters
     ----------
     codes : uint16 or uint32, shape (n, width)
-    order : int64, shape (n,)
+    order : int32, shape (n,)
         A permutation of the rows.
     neighbours : int32, shape (n, count)
         The nearest rows known so far, nearest first; the row itself where there is none.
@@ -155,15 +155,12 @@ def split(label, slot, members, sizes, losses, vacant, full, first_loss, second_
     vacant[0] -= 1
     count = sizes[full]
     half = count // 2
-    for position in range(half):
+    for position in range(count):
         row = members[fresh, position]
-        members[full, position] = row
-        slot[row] = position
-    for position in range(half, count):
-        row = members[fresh, position]
-        members[fresh, position - half] = row
-        slot[row] = position - half
-        label[row] = fresh
+        number, place = (full, position) if position < half else (fresh, position - half)
+        members[number, place] = row
+        slot[row] = place
+        label[row] = number
     sizes[full], sizes[fresh] = half, count - half
     losses[full], losses[fresh] = first_loss, second_loss
 
@@ -288,7 +285,7 @@ def anneal_steps(
         members[source, position] = other
         exchange = below(random, 2) == 0 or not satisfies(members, source, 0, source_size, k)
         if exchange:
-            source_size, target_size = sizes[source], sizes[target]
+            source_size, target_size = source_size + 1, target_size - 1
             furthest = -1.0
             for _ in range(2):
                 drawn = below(random, target_size)

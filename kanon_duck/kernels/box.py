@@ -5,11 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from kanon_duck.encoding import LANES
+from kanon_duck.kernels.simd import load, maximum, minimum, store
+
 NO_CLASS = -1
 """Label of a row that belongs to no class."""
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True, cache=True, no_cfunc_wrapper=True)
 def fill_boxes(codes, labels, low, high, sizes):
     """Widen ``low`` and ``high`` (classes, width) and count ``sizes`` (classes,) by every labelled row.
 
@@ -20,23 +23,13 @@ def fill_boxes(codes, labels, low, high, sizes):
         if label == NO_CLASS:
             continue
         sizes[label] += 1
-        for column in range(codes.shape[1]):  # without branches, which would keep it from being vectorised
-            code = codes[row, column]
-            low[label, column] = code if code < low[label, column] else low[label, column]
-            high[label, column] = code if code > high[label, column] else high[label, column]
+        for lane in range(0, codes.shape[1], LANES):
+            code = load(codes, row, lane)
+            store(low, label, lane, minimum(code, load(low, label, lane)))
+            store(high, label, lane, maximum(code, load(high, label, lane)))
 
 
-@njit(cache=True, nogil=True)
-def fill_intervals(low, high, labels, first, last):
-    """Lower ``first`` and raise ``last`` (classes,) by the interval of every labelled row; all are int64."""
-    for row in range(labels.size):
-        label = labels[row]
-        if label != NO_CLASS:
-            first[label] = low[row] if low[row] < first[label] else first[label]
-            last[label] = high[row] if high[row] > last[label] else last[label]
-
-
-@njit(cache=True, nogil=True)
+@njit(nogil=True, cache=True, no_cfunc_wrapper=True)
 def least_increase(code, low, high, sizes, caps, weights):
     """The class whose total loss rises least when it takes in a row; the lowest number among equals.
 

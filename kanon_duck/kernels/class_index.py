@@ -93,7 +93,7 @@ class ClassIndex(NamedTuple):
     curve: NDArray[np.int64]
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True, cache=True, no_cfunc_wrapper=True)
 def _class_increases(block, row, caps, weights, boxes, costs, sizes, increases):
     """Rise of total information loss for each class of a leaf block that the row might join.
 
@@ -111,7 +111,7 @@ def _class_increases(block, row, caps, weights, boxes, costs, sizes, increases):
     store(increases, 0, 0, fused(load(sizes, block, 0), growth, plus(load(costs, block, 0), growth)))
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True, cache=True, no_cfunc_wrapper=True)
 def _entry_bounds(block, row, caps, weights, boxes, rooms, codes, costs, sizes, bounds):
     """A lower bound on the rise for every class below each entry of an inner block.
 
@@ -137,7 +137,7 @@ def _entry_bounds(block, row, caps, weights, boxes, rooms, codes, costs, sizes, 
     store(bounds, 0, 0, fused(load(sizes, block, 0), safe_growth, cost))
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True, cache=True, no_cfunc_wrapper=True)
 def _push(bounds, blocks, length, bound, block):
     """Add to a heap with the least bound first; returns the new length."""
     place = length
@@ -148,7 +148,7 @@ def _push(bounds, blocks, length, bound, block):
     return length + 1
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True, cache=True, no_cfunc_wrapper=True)
 def _drop_first(bounds, blocks, length):
     """Remove the first of a heap; returns the new length."""
     length -= 1
@@ -165,7 +165,7 @@ def _drop_first(bounds, blocks, length):
     return length
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True, cache=True, no_cfunc_wrapper=True)
 def best_class(index, row, near, heap_bounds, heap_blocks):
     """The class whose loss rises least when the row joins it, the lowest number among equals.
 
@@ -216,7 +216,7 @@ def best_class(index, row, near, heap_bounds, heap_blocks):
     return best, least
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True, cache=True, no_cfunc_wrapper=True)
 def curve_keys(rows, curve):
     """Sort key of each row: rows that are alike are looked up in the same blocks, which are then in cache."""
     keys = np.zeros(rows.shape[0], np.int64)
@@ -227,7 +227,7 @@ def curve_keys(rows, curve):
     return keys
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True, cache=True, no_cfunc_wrapper=True)
 def best_classes(index, rows, order, classes, increases):
     """Look up every row; ``order`` is the sequence in which, rows that are alike one after the other."""
     heap_bounds = np.empty(index.children.size + LANES)
@@ -238,7 +238,7 @@ def best_classes(index, rows, order, classes, increases):
         classes[row] = near
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True, cache=True, no_cfunc_wrapper=True)
 def _write_class(index, label):
     """Copy a class to its leaf entry."""
     block, entry = divmod(index.entries[label], LANES)
@@ -253,7 +253,7 @@ def _write_class(index, label):
     index.first_classes[block, entry] = label
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True, cache=True, no_cfunc_wrapper=True)
 def _clear_entry(index, block, entry):
     """Empty a leaf entry: no row is ever sent to it, and it widens no hull."""
     for j in range(index.weights.size):
@@ -264,7 +264,7 @@ def _clear_entry(index, block, entry):
     index.first_classes[block, entry] = np.iinfo(np.int64).max
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True, cache=True, no_cfunc_wrapper=True)
 def _replace(array, place, value):
     """Write a value; returns whether that changed the array."""
     changed = array[place] != value
@@ -272,7 +272,7 @@ def _replace(array, place, value):
     return changed
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True, cache=True, no_cfunc_wrapper=True)
 def _summarize_column(index, block, j, parent, place):
     """Sum up the boxes and rooms of a block in one column; returns whether that changed."""
     leaf = index.children[block] == NO_ENTRY
@@ -289,7 +289,7 @@ def _summarize_column(index, block, j, parent, place):
     return changed | _replace(index.rooms[parent, j], place, room)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True, cache=True, no_cfunc_wrapper=True)
 def _summarize_codes(index, block, j, parent, place):
     """Sum up the single codes of a block in one level column; returns whether that changed."""
     leaf = index.children[block] == NO_ENTRY
@@ -309,7 +309,7 @@ def _summarize_codes(index, block, j, parent, place):
     return changed
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True, cache=True, no_cfunc_wrapper=True)
 def _summarize(index, block):
     """Sum up a block in its parent's entry; returns whether that changed."""
     parent, place = divmod(index.parents[block], LANES)
@@ -328,14 +328,14 @@ def _summarize(index, block):
     return changed
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True, cache=True, no_cfunc_wrapper=True)
 def _climb(index, block):
     """After a change of a leaf block, bring the entries above it up to date."""
     while index.parents[block] != NO_ENTRY and _summarize(index, block):
         block = index.parents[block] // LANES
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True, cache=True, no_cfunc_wrapper=True)
 def fill_tree(index):
     """Write every class that has an entry, then sum up all blocks from the leaves to the root."""
     for label in range(index.used[0]):
@@ -345,7 +345,7 @@ def fill_tree(index):
         _summarize(index, block)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True, cache=True, no_cfunc_wrapper=True)
 def join_class(index, label, row):
     """Take a row into a class: its box and its size grow."""
     low, high = index.low[label], index.high[label]
@@ -357,7 +357,7 @@ def join_class(index, label, row):
     _climb(index, index.entries[label] // LANES)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True, cache=True, no_cfunc_wrapper=True)
 def _set_class(index, label, low, high, size):
     """Note a class's box and size outside the tree."""
     index.sizes[label] = size
@@ -365,7 +365,7 @@ def _set_class(index, label, low, high, size):
         index.low[label, j], index.high[label, j] = low[j], high[j]
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True, cache=True, no_cfunc_wrapper=True)
 def replace_class(index, label, low, high, size):
     """Give a class a new box and size; one of size 0 leaves the tree, so no row is sent to it."""
     _set_class(index, label, low, high, size)
@@ -378,7 +378,7 @@ def replace_class(index, label, low, high, size):
     _climb(index, block)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True, cache=True, no_cfunc_wrapper=True)
 def _free_entry(index, near):
     """An empty leaf entry in the block of class ``near`` or in the nearest of its neighbours, or NO_ENTRY."""
     own = index.entries[near] // LANES
@@ -392,7 +392,7 @@ def _free_entry(index, near):
     return NO_ENTRY
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True, cache=True, no_cfunc_wrapper=True)
 def add_class(index, near, low, high, size):
     """Add a class beside the class ``near``; returns its number, or NO_CLASS where no entry is free."""
     entry = _free_entry(index, near)
@@ -407,7 +407,7 @@ def add_class(index, near, low, high, size):
     return label
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True, cache=True, no_cfunc_wrapper=True)
 def insert_rows(index, rows, labels, begin, full):
     """I3M+ without the split: each row from ``begin`` on joins its best class, and later rows see that.
 

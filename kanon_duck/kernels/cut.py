@@ -9,7 +9,7 @@ from kanon_duck.encoding import LANES
 from kanon_duck.kernels.simd import load, maximum, minimum, weigh
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, no_cfunc_wrapper=True)
 def find_last_runs(codes, order, start, first, last, k, caps, weights, least, last_run, costs):
     """Find the last run of the cheapest cut of the first i rows of a sequence, for i from ``first`` to ``last``.
 
@@ -51,7 +51,7 @@ def find_last_runs(codes, order, start, first, last, k, caps, weights, least, la
                 last_run[end] = length
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, no_cfunc_wrapper=True)
 def label_runs(order, start, last_run, labels):
     """Number the rows from ``order[start]`` on by their runs: 0 for the last run, 1 for the one before, ...
 

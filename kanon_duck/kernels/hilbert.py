@@ -8,7 +8,7 @@ from numba import njit
 ONE = np.uint64(1)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, no_cfunc_wrapper=True)
 def hilbert_keys(codes, columns, scales, bits, point, keys):
     """Position of every row's numeric columns on a Hilbert curve through a cube of side ``2**bits``.
 
@@ -58,7 +58,7 @@ def hilbert_keys(codes, columns, scales, bits, point, keys):
         keys[row] = key
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, no_cfunc_wrapper=True)
 def pack_keys(codes, positions, columns, shifts, limits, bits, words, keys):
     """Write the components of each row's sort key side by side into 64-bit words, first one highest.
 

@@ -12,7 +12,7 @@ BLOCK = 512
 """Rows whose costs are summed column by column at a time: the sums stay in the first-level cache."""
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True, cache=True, no_cfunc_wrapper=True)
 def _add_costs(
     columns: NDArray[Any],
     begin: int,
@@ -46,7 +46,7 @@ def _add_costs(
             costs[i] += weight * np.float32(np.int32(beyond))
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True, cache=True, no_cfunc_wrapper=True)
 def _extreme(keys: NDArray[np.int32], largest: bool) -> np.int32:
     """The largest or the least of the keys."""
     extreme = keys[0]
@@ -59,7 +59,7 @@ def _extreme(keys: NDArray[np.int32], largest: bool) -> np.int32:
     return extreme
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True, cache=True, no_cfunc_wrapper=True)
 def _choose(
     columns: NDArray[Any],
     placed: NDArray[np.float32],
@@ -94,7 +94,7 @@ def _choose(
     return chosen
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True, cache=True, no_cfunc_wrapper=True)
 def place_rows(
     columns: NDArray[Any],
     rows: NDArray[np.int64],

@@ -55,7 +55,7 @@ class Columns(NamedTuple):
     null: int
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True, cache=True, no_cfunc_wrapper=True)
 def _join(code: NDArray[Any], cluster: int, centroids: Centroids, columns: Columns) -> None:
     """Take a row into a cluster and move the centroid."""
     centroids.sizes[cluster] += 1
@@ -72,7 +72,7 @@ def _join(code: NDArray[Any], cluster: int, centroids: Centroids, columns: Colum
                 centroids.means[j, cluster] = centroids.sums[j, cluster] / centroids.sizes[cluster]
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True, cache=True, no_cfunc_wrapper=True)
 def _add_distances(
     code: NDArray[Any],
     begin: int,
@@ -102,7 +102,7 @@ def _add_distances(
                 distances[i] += weight if differs else np.float32(0)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True, cache=True, no_cfunc_wrapper=True)
 def _closest(
     code: NDArray[Any],
     closed: NDArray[np.float32],
@@ -136,7 +136,7 @@ def _closest(
     return closest
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True, cache=True, no_cfunc_wrapper=True)
 def join_members(codes: NDArray[Any], labels: NDArray[np.int64], centroids: Centroids, columns: Columns) -> None:
     """Take every labelled row into its cluster."""
     for row in range(codes.shape[0]):
@@ -144,7 +144,7 @@ def join_members(codes: NDArray[Any], labels: NDArray[np.int64], centroids: Cent
             _join(codes[row], labels[row], centroids, columns)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True, cache=True, no_cfunc_wrapper=True)
 def distances_from_centroid(
     codes: NDArray[Any],
     labels: NDArray[np.int64],
@@ -157,7 +157,7 @@ def distances_from_centroid(
         _add_distances(codes[row], labels[row], centroids, columns, distances[row : row + 1])
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True, cache=True, no_cfunc_wrapper=True)
 def join_closest(
     codes: NDArray[Any],
     order: NDArray[np.int64],

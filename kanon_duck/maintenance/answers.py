@@ -22,6 +22,11 @@ def no_release(call: Call, view: MaskedView, cause: str, warning: str, dry_run: 
         call.begin_again()
     else:
         record_state(call.database, view.number, **state)
+    return _standing(call, view, cause, warning)
+
+
+def _standing(call: Call, view: MaskedView, cause: str, warning: str) -> Row:
+    """The row of the release there is, with nobody changed."""
     row = release_row(call.database, view.name, view.release)
     nothing = dict.fromkeys(("inserted", "updated", "deleted", "moved"), 0)
     return row | nothing | {"cause": cause, "warnings": [warning], "seconds": 0.0}
@@ -55,8 +60,7 @@ def broken(call: Call, view: MaskedView, error: KanonError) -> RecordedError:
 
 def failed(call: Call, view: MaskedView, error: KanonError) -> Row:
     """A view that could not be refreshed while others are: the release there is, and why."""
-    row = release_row(call.database, view.name, view.release)
-    return row | {"cause": "failed", "warnings": [error.reason], "seconds": 0.0}
+    return _standing(call, view, "failed", error.reason)
 
 
 def secure_not_yet(call: Call, view: MaskedView, found: Found) -> RecordedError:

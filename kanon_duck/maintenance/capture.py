@@ -1,4 +1,4 @@
-"""What has changed in the source since the members were written: capture by comparing.
+"""What has changed in the source since the members were written: all of it is compared, or what triggers have noted.
 
 Idea: members keep a hash of their quasi-identifiers and one of what is released as it is, so source and members
 are joined by key and only rows whose hashes differ come out. Without a key, rows with equal hashes are paired
@@ -14,6 +14,7 @@ from sqlglot import exp
 
 from kanon_duck.call import Call
 from kanon_duck.catalog import members_table
+from kanon_duck.maintenance.triggers import noted_keys, triggers_stand
 from kanon_duck.members import hashes, identified
 from kanon_duck.settings import Settings
 from kanon_duck.snapshot import (
@@ -50,12 +51,15 @@ class Found:
     inserted, updated, deleted : int
     returning : int
         Members that wait, and have not changed.
+    warnings : list of str
+        What the owner should know of how this was found.
     """
 
     inserted: int
     updated: int
     deleted: int
     returning: int
+    warnings: list[str]
 
     @property
     def nothing(self) -> bool:
@@ -75,12 +79,22 @@ def compare(call: Call, settings: Settings, number: int) -> Found:
     KanonError
         When a key is NULL or stands in several rows.
     """
-    _join(call, settings, number)
-    return _found(call, settings, number)
+    if settings.capture == "trigger" and triggers_stand(call.database, number):
+        _join(call, settings, number, noted_keys(settings, number))
+        found = _count(call.database)
+        if _rows_agree(call, settings, number, found):
+            return found
+    _join(call, settings, number, None)
+    found = _count(call.database)
+    if settings.key:
+        _refuse_bad_keys(call, settings, number, found)
+    if settings.capture == "trigger":
+        found.warnings.append("what the triggers noted is not complete: source and members were compared row by row")
+    return found
 
 
-def _join(call: Call, settings: Settings, number: int) -> None:
-    """Join source and members."""
+def _join(call: Call, settings: Settings, number: int, noted: str | None) -> None:
+    """Join source and members, all of them or those with keys that were noted and those that wait."""
     quasi_hash, other_hash = hashes(settings)
     source = exp.select(*columns_by_role(settings)).from_(settings.query.subquery("source"))
     members, keys = identified(settings, members_table(number))
@@ -91,6 +105,11 @@ def _join(call: Call, settings: Settings, number: int) -> None:
     source = exp.select("*", f"{quasi_hash} AS quasi_hash", f"{other_hash} AS other_hash", dialect="duckdb").from_(
         source.subquery("source")
     )
+    if noted is not None:
+        waiting = f"SELECT {', '.join(keys)} FROM {members} WHERE waiting_since IS NOT NULL"
+        only = f"SEMI JOIN ({noted} UNION {waiting}) AS noted USING ({', '.join(keys)})"
+        source = exp.select("source.*").from_(source.subquery("source")).join(only, dialect="duckdb")
+        members = f"(SELECT members.* FROM {members} AS members {only})"
     if not settings.key:
         relation, _ = identified(settings, f"({source.sql(dialect='duckdb')})")
         source = exp.select("*").from_(exp.maybe_parse(relation, dialect="duckdb").subquery("source"))
@@ -117,30 +136,37 @@ def _join(call: Call, settings: Settings, number: int) -> None:
     create_temporary(call, CHANGES, query)
 
 
-def _found(call: Call, settings: Settings, number: int) -> Found:
-    """Count the differences, and refuse keys that do not identify a row."""
-    database = call.database
-    inserted, updated, deleted, returning = database.rows(
+def _count(database: Database) -> Found:
+    """Count the differences."""
+    [(inserted, updated, deleted, returning)] = database.rows(
         f"SELECT count(*) FILTER ({NEW}), count(*) FILTER ({CHANGED}), count(*) FILTER ({GONE}), "
         f"count(*) FILTER (NOT {CHANGED}) FROM {CHANGES}"
-    )[0]
-    if settings.key:
-        refuse_null_keys(database, settings, f"(FROM {CHANGES} WHERE NOT {GONE})")
-        _refuse_repeated_keys(call, settings, number, inserted - deleted)
-    return Found(inserted, updated, deleted, returning)
-
-
-def _refuse_repeated_keys(call: Call, settings: Settings, number: int, growth: int) -> None:
-    """A key is never the same twice: then the source has as many rows as members and differences tell."""
-    names = ", ".join(private_names(settings, "key"))
-    repeated = call.database.value(
-        f"SELECT count(*) FROM (SELECT {names} FROM {CHANGES} WHERE {NEW} GROUP BY {names} HAVING count(*) > 1)"
     )
+    return Found(inserted, updated, deleted, returning, [])
+
+
+def _rows_agree(call: Call, settings: Settings, number: int, found: Found) -> bool:
+    """Whether the source has as many rows as members and differences tell."""
     with call.in_callers_schema():
         rows = call.database.value(exp.select("count(*)").from_(settings.query.subquery("source")))
     members = call.database.value(f"SELECT count(*) FROM {members_table(number)}")
-    if repeated or rows != members + growth:
-        raise repeated_keys(settings, repeated or rows - members - growth)
+    return bool(rows == members + found.inserted - found.deleted)
+
+
+def _refuse_bad_keys(call: Call, settings: Settings, number: int, found: Found) -> None:
+    """A key is never NULL, and never the same twice: then a row of the source would stand for nobody."""
+    database = call.database
+    refuse_null_keys(database, settings, f"(FROM {CHANGES} WHERE NOT {GONE})")
+    keys = ", ".join(private_names(settings, "key"))
+    repeated = database.value(
+        f"SELECT count(*) FROM (SELECT {keys} FROM {CHANGES} WHERE {NEW} GROUP BY {keys} HAVING count(*) > 1)"
+    )
+    if repeated or not _rows_agree(call, settings, number, found):
+        with call.in_callers_schema():
+            every_key = [exp.column(name, quoted=True) for name in settings.key]
+            groups = exp.select("count(*) AS rows").from_(settings.query.subquery("source")).group_by(*every_key)
+            repeated = database.value(exp.select("count(*)").from_(groups.subquery("groups")).where("rows > 1"))
+        raise repeated_keys(settings, repeated)
 
 
 def snapshot_changes(database: Database, settings: Settings) -> None:

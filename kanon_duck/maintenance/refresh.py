@@ -9,11 +9,10 @@ import time
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from kanon_duck.call import Call, Row
-from kanon_duck.catalog import MaskedView, members_table, stored_settings
+from kanon_duck.catalog import MaskedView, members_table, refuse_unseen, stored_settings
 from kanon_duck.coding import UNKNOWN_LEAF, Coded, Known, encode
 from kanon_duck.errors import KanonError, RecordedError
 from kanon_duck.kernels.box import NO_CLASS
@@ -22,6 +21,7 @@ from kanon_duck.maintenance.batch import bring_in
 from kanon_duck.maintenance.capture import CHANGES, GONE, REVALUED, Found, compare, snapshot_changes
 from kanon_duck.maintenance.state import State, free_rows, put, same_codes
 from kanon_duck.maintenance.succession import succeed
+from kanon_duck.maintenance.triggers import settle
 from kanon_duck.members import add_members, add_values, known_hierarchies, load_members, remove_members, update_values
 from kanon_duck.microdata import CategoricalAttribute
 from kanon_duck.settings import Settings, standing_warnings
@@ -79,15 +79,20 @@ def refresh(call: Call, view: MaskedView, dry_run: bool) -> Row:
 
     Raises
     ------
+    KanonError
+        When readers do not see the masked view any more.
     RecordedError
         When the source cannot be read any more, or the masked view is secure and its source has changed.
     """
     started = time.perf_counter()
+    refuse_unseen(call, view)
     call.phase("reading")
     try:
-        settings, found = find_changes(call, view)
+        stored, settings, found = find_changes(call, view)
         if view.secure and not found.nothing and not dry_run:
             raise secure_not_yet(call, view, found)
+        if not dry_run:
+            settle(stored, settings, view.number)
         if found.nothing and not found.returning:
             return unchanged(call, view, dry_run, "the source is unchanged: no new release")
         call.phase("encoding")
@@ -105,15 +110,23 @@ def refresh(call: Call, view: MaskedView, dry_run: bool) -> Row:
     if np.count_nonzero(state.labels != NO_CLASS) < settings.model.k:
         return held(call, view, dry_run, settings.model.k)
     call.phase("writing")
-    _write_members(call, view, settings, state, batch, waits)
     changed = np.concatenate([batch.rows[batch.old], batch.revalued])
-    warnings = standing_warnings(settings) + batch.coded.warnings
+    is_new_release = bool(np.any(before != state.labels) or np.any(state.labels[changed] != NO_CLASS))
+    _write_members(call, view, settings, state, batch, waits, view.release + is_new_release)
+    warnings = standing_warnings(settings) + found.warnings + batch.coded.warnings
     row = succeed(call, view, settings, state, before, batch.rows, changed, "refresh", warnings, started)
     return dry(call, row) if dry_run else row
 
 
-def find_changes(call: Call, view: MaskedView) -> tuple[Settings, Found]:
+def find_changes(call: Call, view: MaskedView) -> tuple[Call, Settings, Found]:
     """Compare the source with the members; the differences are left in ``CHANGES``.
+
+    Returns
+    -------
+    Call
+        The one that the settings were read from.
+    Settings
+    Found
 
     Raises
     ------
@@ -121,7 +134,7 @@ def find_changes(call: Call, view: MaskedView) -> tuple[Settings, Found]:
         When the source cannot be read as it could at the release.
     """
     stored, settings = stored_settings(call, view)
-    return settings, compare(stored, settings, view.number)
+    return stored, settings, compare(stored, settings, view.number)
 
 
 def load_state(call: Call, view: MaskedView, settings: Settings) -> tuple[State, Coded]:
@@ -189,17 +202,23 @@ def _bring_in(call: Call, settings: Settings, state: State, batch: Batch) -> NDA
 
 
 def _write_members(
-    call: Call, view: MaskedView, settings: Settings, state: State, batch: Batch, waits: NDArray[np.bool_]
+    call: Call,
+    view: MaskedView,
+    settings: Settings,
+    state: State,
+    batch: Batch,
+    waits: NDArray[np.bool_],
+    release: int,
 ) -> None:
-    """Write the members that the source has given other values, or no longer has."""
+    """Write the members that the source has given other values, or no longer has; new ones wait since ``release``."""
     database, number = call.database, view.number
-    since = np.where(batch.waiting_since > 0, batch.waiting_since, view.release)
+    since = np.where(batch.waiting_since > 0, batch.waiting_since, release)
     labels = state.labels[batch.rows]
     remove_members(database, number, np.concatenate([batch.gone, batch.rows[batch.old]]))
     columns = {
-        "row": batch.rows,
-        "class": pa.array(labels, mask=labels == NO_CLASS),
-        "waiting_since": pa.array(since, mask=~waits),
+        "row": (batch.rows, None),
+        "class": (labels, labels == NO_CLASS),
+        "waiting_since": (since, ~waits),
     }
     add_members(database, number, settings, batch.coded, columns)
     if len(batch.revalued):

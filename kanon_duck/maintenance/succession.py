@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from kanon_duck.call import Call, Row
 from kanon_duck.catalog import MaskedView, members_table, new_version, record_release, record_state, release_row
-from kanon_duck.classes import replace_classes, replace_diversity
+from kanon_duck.classes import replace_classes, replace_diversity, with_look_alikes
 from kanon_duck.generalization import generalize
 from kanon_duck.kernels.box import NO_CLASS
 from kanon_duck.maintenance.answers import no_release
@@ -72,10 +72,12 @@ def succeed(
     stays = {"members_version": state.version, "waiting": waiting, "status": "current", "reason": None}
     keep_in_mind(call, state)
     if not len(touched):
-        told = f"nothing that readers see has changed: no new release ({waiting} rows wait)"
+        told = "nothing that readers see has changed: no new release"
+        told += f" ({waiting} rows wait)" if waiting else ""
         return no_release(call, view, "unchanged", told, False, **stays)
 
     call.phase("generalizing")
+    touched = with_look_alikes(database, number, touched)
     is_touched = np.zeros(int(max(after.max(), touched[-1])) + 2, bool)
     is_touched[touched] = True  # NO_CLASS takes the last element, which belongs to no class
     rows = np.flatnonzero(is_touched[after])

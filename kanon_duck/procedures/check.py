@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from kanon_duck import arguments as read
 from kanon_duck.call import Call, Row
-from kanon_duck.catalog import MaskedView, declared_model, find_view, shows_released_rows
+from kanon_duck.catalog import MaskedView, declared_model, find_view, refuse_unseen
 from kanon_duck.check import class_sizes
 from kanon_duck.errors import KanonError
 
@@ -40,11 +40,7 @@ def run(call: Call) -> list[Row]:
 def _rows(call: Call, view: MaskedView, release: int) -> exp.Select:
     """The rows of a release, as readers get them: the current one from the masked view itself."""
     if release == view.release:
-        if not shows_released_rows(call.database, call.catalog, view):
-            raise KanonError(
-                f"masked view {view.name} was dropped or replaced: readers do not see its release; "
-                "drop it with kanon.drop_masked_view and make it again"
-            )
+        refuse_unseen(call, view)
         return exp.select("*").from_(exp.table_(view.view, db=view.schema, catalog=call.catalog, quoted=True))
     rows = exp.func("kanon.as_of", exp.Literal.string(view.name), exp.Literal.number(release), dialect="duckdb")
     return exp.select("*").from_(exp.Table(this=rows))

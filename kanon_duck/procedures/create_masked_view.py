@@ -7,6 +7,7 @@ import time
 from kanon_duck.call import Call, Row
 from kanon_duck.catalog import next_view_number, record_release, record_view, refuse_taken, release_row, views_over
 from kanon_duck.kept import check_kept
+from kanon_duck.maintenance.triggers import REFUSED_STATEMENTS, install_triggers, trigger_source
 from kanon_duck.settings import Settings, read_settings, standing_warnings
 from kanon_duck.snapshot import take_snapshot
 from kanon_duck.sql import Database
@@ -19,6 +20,8 @@ def run(call: Call) -> list[Row]:
     database = call.database
     settings = read_settings(call)
     refuse_taken(database, settings, call.catalog)
+    if settings.capture == "trigger":
+        trigger_source(call, settings)
     call.phase("reading")
     rows = take_snapshot(call, settings)
     settings.model.refuse_too_few(rows)
@@ -27,6 +30,9 @@ def run(call: Call) -> list[Row]:
     number = next_view_number(database)
     record_view(database, number, settings)
     release, losses, found = release_whole(call, settings, number, 1, "create")
+    if settings.capture == "trigger":
+        install_triggers(call, settings, number)
+        found.append(f"as long as triggers note its changes, {settings.source} refuses {REFUSED_STATEMENTS}")
     release |= {
         "inserted": release["rows"],
         "warnings": warnings + found,

@@ -6,6 +6,7 @@ from sqlglot import exp
 
 from kanon_duck.call import Call, Row
 from kanon_duck.catalog import find_view, record_drop, shows_released_rows
+from kanon_duck.maintenance.triggers import remove_triggers
 from kanon_duck.release import retire_released_rows
 
 
@@ -16,5 +17,7 @@ def run(call: Call) -> list[Row]:
         masked_view = exp.table_(view.view, db=view.schema, catalog=call.catalog, quoted=True)
         call.database.execute(exp.Drop(tables=[masked_view], kind="VIEW"))
     retire_released_rows(call.database, view)
+    if view.capture == "trigger":
+        remove_triggers(call.database, view.number)
     record_drop(call.database, view)
     return [{"view_name": view.name, "releases": view.release}]

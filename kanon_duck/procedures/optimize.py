@@ -7,7 +7,7 @@ import time
 import numpy as np
 
 from kanon_duck.call import Call, Row
-from kanon_duck.catalog import find_view, stored_settings
+from kanon_duck.catalog import find_view, refuse_unseen, stored_settings
 from kanon_duck.errors import KanonError
 from kanon_duck.maintenance.answers import secure_message
 from kanon_duck.maintenance.batch import optimize_classes
@@ -22,6 +22,7 @@ def run(call: Call) -> list[Row]:
     """Break classes that others cover, where that lowers information loss; the source is not read."""
     started = time.perf_counter()
     view = find_view(call)
+    refuse_unseen(call, view)
     if view.secure:
         raise KanonError(secure_message(view))
     stored, settings = stored_settings(call, view)

@@ -9,7 +9,7 @@ from kanon_duck.maintenance.refresh import find_changes
 
 def run(call: Call) -> list[Row]:
     """How many rows of the source were inserted, updated and deleted since the members were written."""
-    _, found = find_changes(call, find_view(call))
+    *_, found = find_changes(call, find_view(call))
     return [
         {"change": "insert", "rows": found.inserted},
         {"change": "update", "rows": found.updated},

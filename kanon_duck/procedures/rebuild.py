@@ -8,11 +8,20 @@ from dataclasses import replace
 from kanon_duck import names
 from kanon_duck.arguments import shown
 from kanon_duck.call import Call, Row
-from kanon_duck.catalog import MaskedView, find_view, record_release, release_row, stored_call, stored_types
+from kanon_duck.catalog import (
+    MaskedView,
+    find_view,
+    record_release,
+    refuse_unseen,
+    release_row,
+    stored_call,
+    stored_types,
+)
 from kanon_duck.errors import KanonError
 from kanon_duck.kept import check_kept
 from kanon_duck.maintenance.answers import secure_message
 from kanon_duck.maintenance.comparison import compare_with_last, remember_last
+from kanon_duck.maintenance.triggers import install_triggers, remove_triggers, trigger_source
 from kanon_duck.settings import Settings, read_settings, standing_warnings
 from kanon_duck.snapshot import take_snapshot
 from kanon_duck.whole import release_whole
@@ -22,17 +31,24 @@ def run(call: Call) -> list[Row]:
     """Make the next release from scratch; what is not typed stays as it was, and columns keep their roles."""
     started = time.perf_counter()
     view = find_view(call)
+    refuse_unseen(call, view)
     changed = _with_changes(call, view)
     settings = read_settings(changed)
     _refuse_other_columns(call, view, settings)
     if settings.secure:
         raise KanonError(secure_message(view))
+    if settings.capture == "trigger":
+        trigger_source(changed, settings)
     call.phase("reading")
     rows = take_snapshot(changed, settings)
     settings.model.refuse_too_few(rows)
     check_kept(call.database, settings)
     remember_last(call.database, settings, view.number)
     release, losses, found = release_whole(changed, settings, view.number, view.release + 1, "rebuild")
+    if view.capture == "trigger":
+        remove_triggers(call.database, view.number)
+    if settings.capture == "trigger":
+        install_triggers(changed, settings, view.number)
     release |= compare_with_last(call.database, settings, view.number)
     warnings = standing_warnings(settings)
     if view.secure:

@@ -2,10 +2,10 @@
 
     python -m tests.benchmarks.creation OUTPUT [--rows 1000000]
 
-writes ``creation.md``, ``creation.csv`` and two plots (loss against seconds on Adult, seconds against rows)
-to the folder OUTPUT. Everything goes through SQL; times are of the wall clock, warm unless said otherwise. The
-real data sets are looked for in the folder that KANON_DUCK_DATA names, other tools in the Python that
-KANON_DUCK_PEERS names; what is missing is left out, and said so.
+writes ``creation.md``, ``creation.csv`` and a plot of seconds against rows to the folder OUTPUT. With the real data
+sets, which are looked for in the folder that KANON_DUCK_DATA names, there are their figures too, and a plot of loss
+against seconds on Adult. Everything goes through SQL; times are of the wall clock, warm unless said otherwise. Other
+tools are looked for in the Python that KANON_DUCK_PEERS names; what is missing is left out, and said so.
 """
 
 from __future__ import annotations

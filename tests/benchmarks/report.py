@@ -1,4 +1,4 @@
-"""The report of a benchmark: a table as Markdown and CSV, two plots, and where it ran."""
+"""The report of a benchmark: a table as Markdown and CSV, plots of it, and where it ran."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ matplotlib.use("Agg")
 from matplotlib import pyplot  # noqa: E402
 
 ADULT, SIZES = "adult", "synthetic"
-"""The tables of the two plots."""
+"""The tables that have a plot, where they were measured."""
 
 
 @dataclass(frozen=True)

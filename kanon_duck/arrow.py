@@ -1,0 +1,24 @@
+"""Arrow arrays made from their buffers: ``pyarrow.array`` loads pandas, which takes longer than many a call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+
+def numbers(values: NDArray[Any], missing: NDArray[np.bool_] | None = None) -> pa.Array:
+    """An array of numbers of the same dtype, NULL where they are ``missing``; it shares the memory of ``values``."""
+    valid = None if missing is None else pa.py_buffer(np.packbits(~missing, bitorder="little"))
+    data = pa.py_buffer(np.ascontiguousarray(values))
+    return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [valid, data])
+
+
+def texts(values: Sequence[str]) -> pa.Array:
+    """An array of texts."""
+    encoded = [value.encode() for value in values]
+    ends = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
+    return pa.LargeStringArray.from_buffers(len(values), pa.py_buffer(ends), pa.py_buffer(b"".join(encoded)))

@@ -1,0 +1,113 @@
+"""Capture by triggers: the source notes the keys of changed rows in a private table, within the writer's transaction.
+
+Idea: statement triggers write the keys of the rows that a statement inserts, deletes, or updates, as they were and
+as they are. A refresh then
+compares only rows with these keys. Cost: that of the change. Needs DuckDB 2.0 and a table with a key. Triggers get
+lost when their table is replaced, so whoever relies on them looks whether they still stand.
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from kanon_duck import names
+from kanon_duck.call import Call
+from kanon_duck.catalog import changes_table, table_type
+from kanon_duck.errors import KanonError
+from kanon_duck.settings import Settings
+from kanon_duck.snapshot import columns_by_role, private_names
+from kanon_duck.source import find_table, is_query
+from kanon_duck.sql import Database
+
+NOTED = {"inserted": ("INSERT", "new"), "deleted": ("DELETE", "old"), "was": ("UPDATE", "old"), "is": ("UPDATE", "new")}
+"""By the end of a trigger's name: the kind of statement, and which of its rows it notes."""
+
+REFUSED_STATEMENTS = "INSERT ... ON CONFLICT DO UPDATE, INSERT OR REPLACE, MERGE, and new names and types of columns"
+"""What DuckDB refuses on a table with triggers."""
+
+
+def trigger_source(call: Call, settings: Settings) -> exp.Table:
+    """The source as a table that can have triggers.
+
+    Raises
+    ------
+    KanonError
+        When it cannot.
+    """
+    reason = None
+    table = None if is_query(settings.source) else find_table(call, names.parse(settings.source))
+    known = call.database.value("SELECT count(*) FROM duckdb_functions() WHERE function_name = 'duckdb_triggers'")
+    if not known:
+        reason = "this DuckDB has no triggers: they come with DuckDB 2.0"
+    elif table is None or table_type(call.database, table.catalog, table.db, table.name) != "BASE TABLE":
+        reason = f"the source {settings.source} is not a table"
+    elif table.catalog != call.catalog:
+        reason = f"the source is in database {table.catalog}, and a trigger cannot write into {call.catalog}"
+    elif not settings.key:
+        reason = "the source has no key by which to note a row"
+    if reason is not None or table is None:
+        raise KanonError(f"capture is 'trigger', but {reason}: use capture => 'diff'")
+    return table
+
+
+def install_triggers(call: Call, settings: Settings, number: int) -> None:
+    """Let the source note its changes from now on; nothing has been noted yet."""
+    table = trigger_source(call, settings)
+    log = exp.to_table(changes_table(number))
+    log.set("catalog", exp.to_identifier(call.catalog, quoted=True))  # writers may use another database
+    keys = columns_by_role(settings)[: len(settings.key)]
+    call.database.execute(f"DROP TABLE IF EXISTS {changes_table(number)}")
+    call.database.execute(exp.Create(this=log, kind="TABLE", expression=exp.select(*keys).from_(table).limit(0)))
+    for end, (event, side) in NOTED.items():
+        rows = exp.to_identifier(f"{side}_rows")
+        noted = exp.select(*(exp.column(name, quoted=True) for name in settings.key)).from_(exp.Table(this=rows.copy()))
+        properties = exp.TriggerProperties(
+            table=table.copy(),
+            timing="AFTER",
+            events=[exp.TriggerEvent(this=event)],
+            referencing=exp.TriggerReferencing(**{side: rows}),
+            for_each="STATEMENT",
+            execute=exp.insert(noted, log.copy()),
+        )
+        name = exp.to_identifier(f"kanon_{number}_{end}")
+        made = exp.Create(this=name, kind="TRIGGER", properties=exp.Properties(expressions=[properties]), replace=False)
+        call.database.execute(made)
+
+
+def _names(number: int) -> list[str]:
+    """Names of the triggers of a masked view."""
+    return [f"kanon_{number}_{end}" for end in NOTED]
+
+
+def triggers_stand(database: Database, number: int) -> bool:
+    """Whether all triggers of a masked view are still there."""
+    query = "SELECT count(DISTINCT trigger_name) FROM duckdb_triggers() WHERE trigger_name IN (SELECT unnest(?))"
+    return bool(database.value(query, [_names(number)]) == len(NOTED))
+
+
+def remove_triggers(database: Database, number: int) -> None:
+    """Let the source note nothing any more."""
+    standing = database.rows(
+        "SELECT database_name, schema_name, table_name, trigger_name FROM duckdb_triggers() "
+        "WHERE trigger_name IN (SELECT unnest(?))",
+        [_names(number)],
+    )
+    for catalog, schema, table, trigger in standing:
+        on = exp.table_(table, db=schema, catalog=catalog, quoted=True).sql(dialect="duckdb")
+        database.execute(f"DROP TRIGGER {exp.to_identifier(trigger).sql(dialect='duckdb')} ON {on}")
+    database.execute(f"DROP TABLE IF EXISTS {changes_table(number)}")
+
+
+def settle(call: Call, settings: Settings, number: int) -> None:
+    """After a refresh: what was noted has been brought in, and lost triggers are made again."""
+    if settings.capture == "trigger":
+        if triggers_stand(call.database, number):
+            call.database.execute(f"DELETE FROM {changes_table(number)}")
+        else:
+            remove_triggers(call.database, number)
+            install_triggers(call, settings, number)
+
+
+def noted_keys(settings: Settings, number: int) -> str:
+    """SQL for the keys that were noted."""
+    return f"SELECT {', '.join(private_names(settings, 'key'))} FROM {changes_table(number)}"

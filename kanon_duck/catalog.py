@@ -224,7 +224,7 @@ def record_settings(call: Call, number: int, settings: Settings, as_made: Row) -
         What reading the source has settled: ``quasi_identifiers`` and ``domains``, as JSON.
     """
     given = call.arguments
-    used = [name for names in settings.roles().values() for name in names]
+    used = {name for names in settings.roles().values() for name in names}
     row = {
         "view_number": number,
         "source": settings.source,
@@ -247,7 +247,7 @@ def record_settings(call: Call, number: int, settings: Settings, as_made: Row) -
         "independent": settings.independent,
         "arguments": json.dumps({name: given[name] for name in given if given[name] is not None}, default=_decimal),
         "caller_schema": call.schema,
-        "column_types": json.dumps({name: settings.columns[name] for name in used}),
+        "column_types": json.dumps({name: settings.columns[name] for name in settings.columns if name in used}),
         **as_made,
     }
     columns = ", ".join(row)
@@ -304,9 +304,10 @@ def stored_settings(call: Call, view: MaskedView) -> tuple[Call, Settings]:
         When the source is gone, or has lost a column or changed its type.
     """
     stored = stored_call(call, view)
-    settings = read_settings(stored)
+    types = stored_types(call, view)
+    settings = read_settings(stored, types)
     domains = _stored_json(call, view, "domains")
-    for name, column_type in stored_types(call, view).items():
+    for name, column_type in types.items():
         if settings.columns[name] != column_type:
             raise KanonError(
                 f"source: column {name} was {column_type} and is {settings.columns[name]} now: give it its type back, "
@@ -322,7 +323,7 @@ def stored_settings(call: Call, view: MaskedView) -> tuple[Call, Settings]:
 
 
 def stored_types(call: Call, view: MaskedView) -> dict[str, str]:
-    """Types of the source's columns in use, as readers know them."""
+    """Types of the source's columns in use, as readers know them and in the source's order of then."""
     return dict(_stored_json(call, view, "column_types"))
 
 

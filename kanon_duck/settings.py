@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -140,8 +141,14 @@ class Settings:
         }
 
 
-def read_settings(call: Call) -> Settings:
+def read_settings(call: Call, known: Iterable[str] = ()) -> Settings:
     """Read the options of create_masked_view.
+
+    Parameters
+    ----------
+    call : Call
+    known : iterable of str
+        The columns that earlier releases were made with, in the source's order of then.
 
     Raises
     ------
@@ -153,7 +160,7 @@ def read_settings(call: Call) -> Settings:
     view = view_parts(call, read.text(given, "view_name"))
     source = read.text(given, "source")
     query = read_source(call, source, "source")
-    columns = dict(source_columns(call, query))
+    columns = _as_known(dict(source_columns(call, query)), known)
     key = [read.one_of("key", name, columns, "column of the source") for name in read.names(given, "key")]
     secure = read.boolean(given, "secure", True)
     if not key and secure:
@@ -201,6 +208,17 @@ def read_settings(call: Call) -> Settings:
     _check_roles(settings)
     _check_released_names(settings)
     return settings
+
+
+def _as_known(columns: dict[str, str], known: Iterable[str]) -> dict[str, str]:
+    """The source's columns, the known ones first: in the order and spelling in which they are known.
+
+    So they keep their places in private tables and before readers, whatever the source looks like when it is
+    made anew.
+    """
+    others = {read.fold(name): (name, column_type) for name, column_type in columns.items()}
+    found = {name: others.pop(read.fold(name))[1] for name in known if read.fold(name) in others}
+    return found | dict(others.values())
 
 
 def _check_on_delete(given: read.Arguments, secure: bool) -> None:

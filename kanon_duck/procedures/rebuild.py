@@ -33,7 +33,7 @@ def run(call: Call) -> list[Row]:
     view = find_view(call)
     refuse_unseen(call, view)
     changed = _with_changes(call, view)
-    settings = read_settings(changed)
+    settings = read_settings(changed, stored_types(call, view))
     _refuse_other_columns(call, view, settings)
     if settings.secure:
         raise KanonError(secure_message(view))

@@ -72,7 +72,7 @@ def literal_partition(
     return LiteralPartition(values, QUASI_IDENTIFIERS, labels, k)
 
 
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(n=st.integers(12, 40), k=st.integers(2, 4), seed=st.integers(0, 2**32))
 def test_refreshes_do_what_the_figures_say(monkeypatch: pytest.MonkeyPatch, n: int, k: int, seed: int) -> None:
     placed: list[int] = []

@@ -74,6 +74,7 @@ class MaskedTable:
     def __init__(self, path: str) -> None:
         self.path = path
         self.connection = kanon_duck.connect(path)
+        self.connections: list[duckdb.DuckDBPyConnection] = []
         self.cities = dict(CITIES)
         self.next_id = 0
         self.copies: dict[int, Counter[Any]] = {}
@@ -97,9 +98,19 @@ class MaskedTable:
         [row] = result.fetchall()
         return dict(zip(names, row, strict=True))
 
+    def connect_again(self) -> None:
+        """Go on through a second connection of the same process."""
+        self.connections.append(self.connection)
+        self.connection = kanon_duck.install(self.connection.cursor())
+
+    def close(self) -> None:
+        for connection in (*self.connections, self.connection):
+            connection.close()
+        self.connections.clear()
+
     def reopen(self) -> None:
         """Another process remembers nothing of this one."""
-        self.connection.close()
+        self.close()
         self.connection = kanon_duck.connect(self.path)
 
     def insert(self, people: list[tuple[Any, ...]]) -> None:
@@ -438,6 +449,10 @@ class RefreshMachine(RuleBasedStateMachine):
     def reopen(self):
         self.masked.reopen()
 
+    @rule()
+    def connect_again(self):
+        self.masked.connect_again()
+
     def teardown(self):
         masked = self.masked
         if masked.copies:
@@ -445,13 +460,13 @@ class RefreshMachine(RuleBasedStateMachine):
             for release in range(masked.first_release, max(masked.copies) + 1):
                 check = masked.call(f"FROM kanon.check('v', release => {release})")
                 assert check["passed"]
-        masked.connection.close()
+        masked.close()
         shutil.rmtree(Path(self.folder))
 
 
 TestRefresh = RefreshMachine.TestCase
 TestRefresh.settings = settings(
-    max_examples=15,
+    max_examples=12,
     stateful_step_count=12,
     deadline=None,
     phases=[Phase.explicit, Phase.reuse, Phase.generate],  # shrinking would take longer than the test may
@@ -525,7 +540,7 @@ def test_what_a_process_remembers_changes_no_release(tmp_path: Path, method: str
                 "SELECT key_0, row, class, waiting_since FROM kanon_private.members_1 ORDER BY row"
             )
             results.append((remembers, masked.view(), members, {name: answer[name] for name in FIGURES}))
-        masked.connection.close()
+        masked.close()
     assert [result[1:] for result in results[:3]] == [result[1:] for result in results[3:]]
 
 

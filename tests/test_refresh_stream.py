@@ -16,7 +16,7 @@ from tests.test_real_data import ADULT_QUASI_IDENTIFIERS, ADULT_TREES, load_adul
 
 pytestmark = pytest.mark.timeout(1800)
 
-BATCHES = 20
+BATCHES = 12
 ROWS_AT_FIRST = 10_000
 LARGEST_CHANGE = 100
 """Most rows that one batch inserts, deletes, gives other quasi-identifiers, and gives other incomes."""

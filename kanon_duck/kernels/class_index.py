@@ -71,8 +71,6 @@ class ClassIndex(NamedTuple):
         First of the blocks below an inner block; NO_ENTRY for a leaf block.
     parents : int64, shape (blocks,)
         Entry that sums up a block; NO_ENTRY for the root.
-    curve : int64, shape (digits, 3)
-        Column, divisor and radix of each digit of the sort key of rows, most significant first.
     """
 
     low: NDArray[np.unsignedinteger]
@@ -90,7 +88,6 @@ class ClassIndex(NamedTuple):
     first_classes: NDArray[np.int64]
     children: NDArray[np.int64]
     parents: NDArray[np.int64]
-    curve: NDArray[np.int64]
 
 
 @njit(cache=True, nogil=True)
@@ -217,25 +214,14 @@ def best_class(index, row, near, heap_bounds, heap_blocks):
 
 
 @njit(cache=True, nogil=True)
-def curve_keys(rows, curve):
-    """Sort key of each row: rows that are alike are looked up in the same blocks, which are then in cache."""
-    keys = np.zeros(rows.shape[0], np.int64)
-    for i in range(keys.size):
-        for digit in range(curve.shape[0]):
-            column, divisor, radix = curve[digit]
-            keys[i] = keys[i] * radix + rows[i, column] // divisor % radix
-    return keys
-
-
-@njit(cache=True, nogil=True)
-def best_classes(index, rows, order, classes, increases):
-    """Look up every row; ``order`` is the sequence in which, rows that are alike one after the other."""
+def best_classes(index, rows, classes, increases):
+    """Look up every row."""
     heap_bounds = np.empty(index.children.size + LANES)
     heap_blocks = np.empty(index.children.size + LANES, np.int64)
     near = NO_CLASS
-    for row in order:
-        near, increases[row] = best_class(index, rows[row], near, heap_bounds, heap_blocks)
-        classes[row] = near
+    for i in range(rows.shape[0]):
+        near, increases[i] = best_class(index, rows[i], near, heap_bounds, heap_blocks)
+        classes[i] = near
 
 
 @njit(cache=True, nogil=True)

@@ -11,9 +11,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_duck.class_index import best_classes, build_index, index_boxes
+from kanon_duck.class_index import best_classes, build_index
+from kanon_duck.clustering.order import order
 from kanon_duck.kernels.box import NO_CLASS, least_increase
-from kanon_duck.kernels.class_index import ClassIndex, curve_keys, insert_rows
+from kanon_duck.kernels.class_index import ClassIndex, insert_rows
 from tests.benchmarks.tables import encode_synthetic
 
 QUERIES = 20_000
@@ -52,9 +53,8 @@ def main() -> None:
     for classes in (9_000, 180_000):
         codes = encoding.codes[: classes * SIZE]
         part = replace(encoding, codes=codes)
-        every_row = index_boxes(codes, codes, np.ones(len(codes), np.int64), encoding.caps, encoding.weights)
         labels = np.empty(len(codes), np.int64)
-        labels[np.argsort(curve_keys(codes, every_row.curve), kind="stable")] = np.arange(len(codes)) // SIZE
+        labels[order(part, SIZE, lambda _: None)] = np.arange(len(codes)) // SIZE
         begun = time.process_time()
         index = build_index(part, labels)
         print(f"built in {time.process_time() - begun:.3f} s")

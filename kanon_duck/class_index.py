@@ -6,8 +6,8 @@ and room to grow. From these follows a lower bound on the rise of total informat
 below, so a best-first search opens only blocks whose bound is below the best rise found. The answer is
 exact; ties go to the lowest class number.
 
-Cost: a look-up opens about 25 blocks of 16 entries where classes are groups of neighbours, and degrades
-to a scan where boxes are random. A row that joins a class costs one look-up and the rewriting of one
+Cost: a look-up opens about 20 blocks of 16 entries where classes are groups of neighbours, and degrades
+towards a scan where boxes are random. A row that joins a class costs one look-up and the rewriting of one
 entry per level of the tree, up to the first that does not change.
 
 Source: FindBestCluster in Figures 1 and 2 of Truta & Campan 2007, which leave open how it is found.

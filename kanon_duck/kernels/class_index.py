@@ -30,7 +30,7 @@ NO_CLASS = -1
 NO_ENTRY = -1
 LOW, HIGH = 0, 1
 ALL_ENTRIES = (1 << LANES) - 1
-BUCKETS = 16
+BUCKETS = 64
 """Codes of a level column are told apart modulo this number, one 16-bit word for each."""
 ROUNDING = 2.0**-22
 """More than the relative error of a float32 sum for each of its terms."""

@@ -82,7 +82,7 @@ def generalize(microdata: Microdata, labels: NDArray[np.int64]) -> Classes:
             node, label = _ancestors(attribute, low[:, first_column].astype(np.int64), height, state)
             columns[f"label_{number}"] = label
             keys.append(node)
-        columns[f"share_{number}"] = np.ascontiguousarray(shares[:, number])
+        columns[f"share_{number}"] = numbers(shares[:, number])
     reader_class = _ranks(keys)
     columns["reader_class"] = numbers(reader_class)
     return Classes(sizes, shares, reader_class, pa.table(columns))

@@ -16,6 +16,9 @@ from kanon_duck.hierarchy import store
 from kanon_duck.sql import Database
 
 
+NO_CODE = numbers(np.array([-1], np.int32))[0]
+
+
 @dataclass(frozen=True)
 class BoundHierarchy:
     """A hierarchy over the distinct values that occur.
@@ -153,7 +156,7 @@ def extended(known: BoundHierarchy, new: BoundHierarchy) -> BoundHierarchy:
     for level, (old_labels, new_labels) in enumerate(zip(known.level_labels, new.level_labels, strict=True)):
         # a level never has the same label twice, so labels tell which codes there are already
         place = pc.index_in(texts(new_labels), value_set=texts(old_labels))
-        code = np.asarray(pc.fill_null(place, -1))
+        code = np.asarray(pc.coalesce(place, NO_CODE))
         fresh = code < 0
         code = np.where(fresh, len(old_labels) + np.cumsum(fresh) - 1, code)
         codes[:, level] = code[new.level_codes[:, level]]

@@ -26,7 +26,7 @@ from kanon_duck.clustering.parallel import Checkpoint, part, run
 from kanon_duck.encoding import LANES, Encoding
 from kanon_duck.kernels.anneal import anneal_steps, fill_losses, find_neighbours, split_large
 
-WINDOW, WINDOW_CLASSES = 1 << 11, 160
+WINDOW, WINDOW_CLASSES = 1 << 11, 320
 """Rows of a window, or classes where k is large: codes and state fit the second-level cache."""
 
 MOST_ORDERS, REACH = 6, 4

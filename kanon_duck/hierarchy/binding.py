@@ -15,7 +15,6 @@ from kanon_duck.arrow import numbers, texts
 from kanon_duck.hierarchy import store
 from kanon_duck.sql import Database
 
-
 NO_CODE = numbers(np.array([-1], np.int32))[0]
 
 
@@ -156,7 +155,7 @@ def extended(known: BoundHierarchy, new: BoundHierarchy) -> BoundHierarchy:
     for level, (old_labels, new_labels) in enumerate(zip(known.level_labels, new.level_labels, strict=True)):
         # a level never has the same label twice, so labels tell which codes there are already
         place = pc.index_in(texts(new_labels), value_set=texts(old_labels))
-        code = np.asarray(pc.coalesce(place, NO_CODE))
+        code = np.from_dlpack(pc.coalesce(place, NO_CODE))
         fresh = code < 0
         code = np.where(fresh, len(old_labels) + np.cumsum(fresh) - 1, code)
         codes[:, level] = code[new.level_codes[:, level]]
@@ -174,7 +173,7 @@ def extended(known: BoundHierarchy, new: BoundHierarchy) -> BoundHierarchy:
 def in_given_order(bound: BoundHierarchy, values: list[str]) -> BoundHierarchy:
     """The same with its values in another order, which gives them other numbers."""
     place = pc.index_in(texts(values), value_set=texts(bound.values))
-    return replace(bound, values=values, level_codes=bound.level_codes[np.asarray(place)])
+    return replace(bound, values=values, level_codes=bound.level_codes[np.from_dlpack(place)])
 
 
 def resembling_leaves(database: Database, hierarchy: str, missing: Sequence[str]) -> dict[str, str]:

@@ -23,13 +23,11 @@ PROCEDURES = {"create": create_hierarchy.run, "extend": extend_hierarchy.run, "d
 
 
 class Clinic:
-    """A database with the hierarchies' tables and readers, and nothing else."""
+    """A database with the catalog, the hierarchies' tables and readers, and nothing else."""
 
     def __init__(self) -> None:
         self.connection = duckdb.connect()
-        for schema in ("kanon", "kanon_private", "kanon_released"):
-            self.connection.execute(f"CREATE SCHEMA {schema}")
-        for name in ("hierarchies.sql", "readers.sql"):
+        for name in ("catalog.sql", "hierarchies.sql", "readers.sql"):
             self.connection.execute(script(name))
             self.connection.execute(script(name))  # once more: an upgrade runs them again
         self.database = Database(self.connection.cursor())

@@ -26,7 +26,7 @@ CHANGE = [
     "DELETE FROM people WHERE hash(id, {0}) % 50 = 0",
     "UPDATE people SET age = (age + 7) % 70 WHERE hash(id, {0}) % 40 = 1",
     "UPDATE people SET disease = 'other' WHERE hash(id, {0}) % 60 = 2",
-    """INSERT INTO people SELECT {0} * 100000 + i, CAST(hash(i, {0}) % 70 AS INTEGER), CAST(i % 500 AS INTEGER),
+    """INSERT INTO people SELECT {0}::BIGINT * 100000 + i, CAST(hash(i, {0}) % 70 AS INTEGER), CAST(i % 500 AS INTEGER),
        CAST(hash(i, {0}) % 41 AS VARCHAR), 'new' FROM range(20) AS r(i)""",
 ]
 """All that can happen to people; {0} is a number that each round of changes has for itself."""

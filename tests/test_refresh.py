@@ -8,6 +8,7 @@ from typing import Any
 import duckdb
 import pytest
 
+import kanon_duck
 from tests.people import MASK, PEOPLE, REFRESH, assert_current, change, one, status
 
 pytestmark = pytest.mark.surface
@@ -216,6 +217,30 @@ def test_values_outside_the_domain_recommend_a_rebuild(people: duckdb.DuckDBPyCo
     assert "1 rows of age lie outside its domain: their information loss counts at most 1" in row["warnings"]
     [(reason,)] = people.execute("SELECT refresh_recommended FROM kanon.masked_views").fetchall()
     assert "1 rows of age lie outside its domain" in reason
+
+
+@pytest.mark.parametrize("hierarchy", ["flat", "city"])
+def test_a_new_process_goes_on_where_the_old_one_ended(tmp_path: Path, hierarchy: str) -> None:
+    """What a process remembers of the members, and what it reads of them, is the same; new values come each time."""
+    releases = []
+    for name, starts_anew in (("one", False), ("many", True)):
+        path = str(tmp_path / f"{name}.duckdb")
+        connection = kanon_duck.connect(path)
+        connection.execute(PEOPLE.format(200))
+        connection.execute("CALL kanon.create_hierarchy('city', prefix => 2)")
+        connection.execute(MASK.replace("'city': 'flat'", f"'city': '{hierarchy}'"))
+        for number in range(1, 5):
+            if starts_anew:
+                connection.close()
+                connection = kanon_duck.connect(path)
+            change(connection, number)
+            connection.execute(f"UPDATE people SET city = '{number}' || right(city, 1) WHERE id % 7 = {number}")
+            one(connection, REFRESH)
+        releases.append([shown(connection, f"kanon.as_of('masked', {number})") for number in range(1, 6)])
+        if hierarchy == "flat":
+            assert_current(connection)
+        connection.close()
+    assert releases[0] == releases[1]
 
 
 # --- sources that break

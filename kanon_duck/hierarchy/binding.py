@@ -171,9 +171,19 @@ def extended(known: BoundHierarchy, new: BoundHierarchy) -> BoundHierarchy:
 
 
 def in_given_order(bound: BoundHierarchy, values: list[str]) -> BoundHierarchy:
-    """The same with its values in another order, which gives them other numbers."""
+    """The same with its values in another order, which gives them, and the labels above them, other numbers.
+
+    Guarantee: a hierarchy that `extended` has made step by step gets the same codes again from its values.
+    """
     place = pc.index_in(texts(values), value_set=texts(bound.values))
-    return replace(bound, values=values, level_codes=bound.level_codes[np.from_dlpack(place)])
+    codes = bound.level_codes[np.from_dlpack(place)]
+    labels = []
+    for level, known in enumerate(bound.level_labels):
+        _, first_places = np.unique(codes[:, level], return_index=True)
+        order = np.argsort(first_places)  # of the codes, as they come
+        codes[:, level] = np.argsort(order)[codes[:, level]]
+        labels.append([known[code] for code in order])
+    return replace(bound, values=values, level_codes=codes, level_labels=labels)
 
 
 def resembling_leaves(database: Database, hierarchy: str, missing: Sequence[str]) -> dict[str, str]:

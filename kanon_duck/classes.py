@@ -150,6 +150,25 @@ def _numeric_cells(position: int, attribute: NumericAttribute) -> tuple[list[str
     ], joins
 
 
+def restate_shares(database: Database, number: int, place: int, hierarchy: str) -> None:
+    """Give labels of a hierarchy that is a tree the share that they lose at their present height.
+
+    What readers see of the classes stays; the next release tells its loss by the tree as it is then.
+    """
+    database.execute(
+        f"""
+        UPDATE {classes_table(number)} SET share_{place} = nodes.share
+        FROM (
+            SELECT DISTINCT unnest(leaves.path) AS label, unnest(leaves.heights) / stored.height AS share
+            FROM kanon_private.hierarchy_leaves AS leaves JOIN kanon_private.hierarchies AS stored USING (hierarchy)
+            WHERE stored.hierarchy = ? AND stored.height > 0
+        ) AS nodes
+        WHERE quasi_identifier_{place} = nodes.label
+        """,
+        [hierarchy],
+    )
+
+
 def class_summary(database: Database, number: int, k: int) -> ClassSizes:
     """Sizes of the reader classes."""
     rows, count, smallest, violating, discernibility = database.rows(

@@ -63,7 +63,7 @@ CREATE TABLE IF NOT EXISTS kanon_private.settings (
     derive_from         VARCHAR,
     arguments           VARCHAR NOT NULL,      -- JSON: the options as typed, for the next time they are read
     caller_schema       VARCHAR NOT NULL,      -- where unqualified names of the source live
-    column_types        VARCHAR NOT NULL,      -- JSON: types of the source's columns in use
+    column_types        VARCHAR NOT NULL,      -- JSON: types of the source's columns in use, in its order
     domains             VARCHAR NOT NULL       -- JSON: ends of the numeric domains, in steps
 );
 

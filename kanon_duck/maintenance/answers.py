@@ -37,9 +37,9 @@ def unchanged(call: Call, view: MaskedView, dry_run: bool, warning: str) -> Row:
     return no_release(call, view, "unchanged", warning, dry_run, status="current", reason=None)
 
 
-def held(call: Call, view: MaskedView, dry_run: bool, k: int, rows: int) -> Row:
+def held(call: Call, view: MaskedView, dry_run: bool, k: int) -> Row:
     """Too few people are left: readers keep the last release."""
-    reason = f"only {rows} rows are left, and k is {k}: release {view.release} stays until there are more"
+    reason = f"fewer than {k} rows are left that can be shown: release {view.release} stays until there are more"
     call.begin_again()
     return no_release(call, view, "held", reason, dry_run, status="held", reason=reason)
 

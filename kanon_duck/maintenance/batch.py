@@ -21,7 +21,12 @@ from kanon_duck.whole import cluster
 
 
 def bring_in(
-    call: Call, settings: Settings, state: State, leaving: NDArray[np.int64], arriving: NDArray[np.int64]
+    call: Call,
+    settings: Settings,
+    state: State,
+    leaving: NDArray[np.int64],
+    arriving: NDArray[np.int64],
+    left_out: NDArray[np.int64],
 ) -> None:
     """Take rows out of their classes, then give classes to the rows that arrive.
 
@@ -37,18 +42,21 @@ def bring_in(
         Row numbers of members that are gone, or whose codes have changed.
     arriving : int64, shape (rows,)
         Row numbers of members that are to be in a class: new ones, and those that come back with other codes.
+    left_out : int64, shape (rows,)
+        Row numbers of members that were left out for quality. They stay so unless all rows are clustered from
+        scratch: then nobody is left out because somebody else was before.
     """
     k, encoding, before = settings.model.k, state.microdata.encoding, state.labels
     staying = before != NO_CLASS
     staying[leaving] = False
     if settings.maintenance == "static":
-        state.labels = _anew(call, settings, state, _everybody(staying, arriving))
+        state.labels = _anew(call, settings, state, _everybody(staying, arriving, left_out))
         return
     partition = build_partition(encoding, before)
     partition = delete_rows(partition, leaving, k, part(call.checkpoint, 0.0, 0.4))
     labels = partition.labels
     if labels.max(initial=NO_CLASS) == NO_CLASS:
-        state.labels = _anew(call, settings, state, _everybody(staying, arriving))
+        state.labels = _anew(call, settings, state, _everybody(staying, arriving, left_out))
         return
     if settings.maintenance == "append":
         if len(arriving) >= k:
@@ -65,9 +73,12 @@ def bring_in(
     state.labels = labels
 
 
-def _everybody(staying: NDArray[np.bool_], arriving: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Rows that stay, and those that arrive."""
+def _everybody(
+    staying: NDArray[np.bool_], arriving: NDArray[np.int64], left_out: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Rows that stay, those that arrive, and those that were left out."""
     staying[arriving] = True
+    staying[left_out] = True
     return np.flatnonzero(staying)
 
 

@@ -108,7 +108,7 @@ def refresh(call: Call, view: MaskedView, dry_run: bool) -> Row:
     before = state.labels
     waits = _bring_in(call, settings, state, batch)
     if np.count_nonzero(state.labels != NO_CLASS) < settings.model.k:
-        return held(call, view, dry_run, settings.model.k, int(np.count_nonzero(state.present)))
+        return held(call, view, dry_run, settings.model.k)
     call.phase("writing")
     changed = np.concatenate([batch.rows[batch.old], batch.revalued])
     is_new_release = bool(np.any(before != state.labels) or np.any(state.labels[changed] != NO_CLASS))
@@ -189,13 +189,14 @@ def _encode(call: Call, view: MaskedView, settings: Settings) -> tuple[State, Ba
 
 def _bring_in(call: Call, settings: Settings, state: State, batch: Batch) -> NDArray[np.bool_]:
     """Give classes to the rows that change; returns for those of the snapshot whether they wait afterwards."""
-    in_no_class = state.labels[batch.rows] == NO_CLASS
-    suppressed = batch.old & in_no_class & (batch.waiting_since == 0)
+    state.present[batch.gone] = False
+    left_out = state.present & (state.labels == NO_CLASS)  # members that wait are in the batch
+    suppressed = left_out[batch.rows] & batch.old & (batch.waiting_since == 0)
+    left_out[batch.rows] = suppressed & ~batch.unknown
     arriving = ~batch.unknown & ~suppressed & (batch.recoded | (batch.waiting_since > 0))
     leaving = np.concatenate([batch.gone, batch.rows[batch.old & (batch.recoded | batch.unknown)]])
-    bring_in(call, settings, state, leaving, batch.rows[arriving])
+    bring_in(call, settings, state, leaving, batch.rows[arriving], np.flatnonzero(left_out))
     state.labels[batch.gone] = NO_CLASS
-    state.present[batch.gone] = False
     held_back = settings.maintenance == "append" and np.count_nonzero(arriving) < settings.model.k
     return batch.unknown | (arriving & held_back & (state.labels[batch.rows] == NO_CLASS))
 

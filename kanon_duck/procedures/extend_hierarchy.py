@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from kanon_duck.call import Call, Row
-from kanon_duck.catalog import record_extension
+from kanon_duck.catalog import find_view, record_extension
+from kanon_duck.classes import restate_shares
 from kanon_duck.errors import KanonError
 from kanon_duck.hierarchy import store, tree
 from kanon_duck.hierarchy.edges import read_edges, read_levels
@@ -12,7 +15,8 @@ from kanon_duck.hierarchy.edges import read_edges, read_levels
 def run(call: Call) -> list[Row]:
     """Add leaves (and labels above them) to a tree; returns its row of ``kanon.hierarchies``.
 
-    Paths that exist stay as they are, so what masked views have released keeps its meaning.
+    Paths that exist stay as they are, so what masked views have released keeps its meaning. A label may get
+    higher; what it loses in the next releases is told by its new height.
 
     Raises
     ------
@@ -45,8 +49,14 @@ def run(call: Call) -> list[Row]:
             "or drop the view first"
         )
     store.remove(call.database, name)
+    written = store.write_tree(call.database, name, kind, extended)
     record_extension(call.database, views, name)
-    return [store.write_tree(call.database, name, kind, extended)]
+    for view_name in views:
+        view = find_view(replace(call, arguments={"view_name": view_name}, schema="main"))
+        for place, declared in enumerate(view.quasi_identifiers.values()):
+            if declared["type"] == name:
+                restate_shares(call.database, view.number, place, name)
+    return [written]
 
 
 def _add_existing_edges(call: Call, name: str) -> None:

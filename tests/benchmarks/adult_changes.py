@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import duckdb
@@ -45,7 +47,8 @@ class Comparison:
 
     Attributes
     ----------
-    change : str
+    percent : float
+        As in `Change`.
     rows, k : int
     method : str
     refresh_loss, rebuild_loss, loss_ratio : float
@@ -57,7 +60,7 @@ class Comparison:
         Of refreshes by the other ways of maintenance, for inserts.
     """
 
-    change: str
+    percent: float
     rows: int
     k: int
     method: str
@@ -76,11 +79,6 @@ class Comparison:
     static_seconds: float | None = None
     append_loss: float | None = None
     append_seconds: float | None = None
-
-    @property
-    def percent(self) -> float:
-        """The change as a number."""
-        return float(self.change.rstrip("%"))
 
 
 def _set_rows(connection: duckdb.DuckDBPyConnection, rows: int) -> None:
@@ -113,21 +111,21 @@ def compare(connection: duckdb.DuckDBPyConnection, change: Change, k: int, metho
             [other] = _changed(connection, change, k, method, maintenance, ["refresh"])
             others |= {f"{maintenance}_loss": other.loss, f"{maintenance}_seconds": other.seconds}
     return Comparison(
-        f"{change.percent:+}%",
-        refresh.rows,
-        k,
-        method,
-        refresh.loss,
-        rebuild.loss,
-        refresh.loss / rebuild.loss,
-        refresh.seconds,
-        rebuild.seconds,
-        refresh.seconds / rebuild.seconds,
-        optimized.loss,
-        optimized_rebuild.loss,
-        optimized.loss / optimized_rebuild.loss,
-        optimized.seconds,
-        optimized_rebuild.seconds,
+        percent=change.percent,
+        rows=refresh.rows,
+        k=k,
+        method=method,
+        refresh_loss=refresh.loss,
+        rebuild_loss=rebuild.loss,
+        loss_ratio=refresh.loss / rebuild.loss,
+        refresh_seconds=refresh.seconds,
+        rebuild_seconds=rebuild.seconds,
+        seconds_ratio=refresh.seconds / rebuild.seconds,
+        optimized_refresh_loss=optimized.loss,
+        optimized_rebuild_loss=optimized_rebuild.loss,
+        optimized_loss_ratio=optimized.loss / optimized_rebuild.loss,
+        optimize_refresh_seconds=optimized.seconds,
+        optimize_rebuild_seconds=optimized_rebuild.seconds,
         **others,
     )
 
@@ -145,19 +143,22 @@ def on_adult(folder: Path) -> Iterator[Comparison]:
 
 
 def summary(comparisons: list[Comparison]) -> list[str]:
-    """One line for each method and kind of change: the least change and the most, over all k."""
+    """One line for each method and kind of change: the medians over all k for the least change and for the most."""
     said = []
     for method in METHODS:
         for kind, percents in {"inserts": INSERTED, "deletes": [-percent for percent in DELETED]}.items():
+            told = []
             for percent in (percents[0], percents[-1]):
                 these = [each for each in comparisons if each.method == method and each.percent == percent]
-                losses = [each.optimized_loss_ratio for each in these]
-                seconds = [each.seconds_ratio for each in these]
-                said.append(
-                    f"{method}, {kind} of {abs(percent)}%: refreshed and optimized, loss is {min(losses):.3f} to "
-                    f"{max(losses):.3f} of that of rebuilt and optimized; a refresh takes {min(seconds):.2f} to "
-                    f"{max(seconds):.2f} of the time of a rebuild"
+                loss, optimized, seconds = (
+                    median(getattr(each, name) for each in these)
+                    for name in ("loss_ratio", "optimized_loss_ratio", "seconds_ratio")
                 )
+                told.append(
+                    f"of {abs(percent)}% refreshed in {seconds:.2f} of the time of a rebuild, with {loss:.3f} of its "
+                    f"loss ({optimized:.3f} if both are optimized)"
+                )
+            said.append(f"adult, {method}: {kind} {'; '.join(told)}")
     return said
 
 
@@ -165,7 +166,7 @@ def draw_plots(comparisons: list[Comparison], output: Path) -> None:
     """The shapes of Figures 4 to 6, for each method."""
     for method in METHODS:
         these = [each for each in comparisons if each.method == method]
-        report.plot(output / f"adult_{method}.png", lambda axes, these=these: _draw(these, axes), rows=3, columns=2)
+        report.plot(output / f"adult_{method}.png", partial(_draw, these), rows=3, columns=2)
 
 
 def _draw(comparisons: list[Comparison], axes: Any) -> None:

@@ -17,7 +17,7 @@ import numpy as np
 
 import kanon_duck
 
-FORMATS = {"rows": ",", "loss": ".4f", "seconds": ".3g", "ratio": ".3f"}
+FORMATS = {"rows": ",", "loss": ".4f", "seconds": ".3g", "ratio": ".3f", "value": ".4g"}
 """How numbers are shown, by the last word of their name."""
 
 PLOTS = find_spec("matplotlib") is not None

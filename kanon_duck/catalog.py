@@ -307,7 +307,7 @@ def stored_settings(call: Call, view: MaskedView) -> tuple[Call, Settings]:
     stored = stored_call(call, view)
     settings = read_settings(stored, stored_types(call, view))
     domains = _stored_json(call, view, "domains")
-    for name, column_type in types.items():
+    for name, column_type in stored_types(call, view).items():
         if settings.columns[name] != column_type:
             raise KanonError(
                 f"source: column {name} was {column_type} and is {settings.columns[name]} now: give it its type back, "

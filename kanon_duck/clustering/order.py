@@ -179,6 +179,8 @@ def order(encoding: Encoding, k: int, checkpoint: Checkpoint) -> NDArray[np.int6
     int64, shape (n,)
         A permutation of the rows; rows with equal keys stand in table order.
     """
+    if encoding.rows < 2:
+        return np.arange(encoding.rows)
     curve = Curve(encoding)
     parts = cheapest_first(components(encoding, curve, k))
     stretches = [slice(first, first + STRETCH) for first in range(0, encoding.rows, STRETCH)]

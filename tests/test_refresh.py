@@ -234,7 +234,7 @@ def test_a_new_process_goes_on_where_the_old_one_ended(tmp_path: Path, hierarchy
                 connection.close()
                 connection = kanon_duck.connect(path)
             change(connection, number)
-            connection.execute(f"UPDATE people SET city = '{number}' || right(city, 1) WHERE id % 7 = {number}")
+            connection.execute(f"UPDATE people SET city = '{number}a' WHERE id % 7 = {number}")
             one(connection, REFRESH)
         releases.append([shown(connection, f"kanon.as_of('masked', {number})") for number in range(1, 6)])
         if hierarchy == "flat":

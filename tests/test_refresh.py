@@ -121,8 +121,8 @@ def test_unknown_values_wait_until_the_hierarchy_knows_them(connection: duckdb.D
     assert row["waiting"] == 2
     waiting = connection.execute("FROM kanon.waiting('masked')").fetchall()
     assert waiting == [
-        ("0", 1, "code '18' has no leaf in hierarchy code"),
-        ("100", 1, "code '17' has no leaf in hierarchy code"),
+        ("0", 2, "code '18' has no leaf in hierarchy code"),
+        ("100", 2, "code '17' has no leaf in hierarchy code"),
     ]
     assert connection.execute("SELECT status, waiting FROM kanon.masked_views").fetchall() == [("current", 2)]
     again = one(connection, REFRESH)

@@ -16,7 +16,7 @@ from kanon_duck import names
 from kanon_duck.call import Call, Row
 from kanon_duck.errors import KanonError
 from kanon_duck.models import PrivacyModel
-from kanon_duck.settings import Settings, hierarchies_used, read_settings
+from kanon_duck.settings import Settings, declared, hierarchies_used, read_settings
 from kanon_duck.sql import Database
 
 
@@ -223,8 +223,9 @@ def record_settings(call: Call, number: int, settings: Settings, as_made: Row) -
     as_made : dict
         What reading the source has settled: ``quasi_identifiers`` and ``domains``, as JSON.
     """
-    given = call.arguments
-    used = {name for names in settings.roles().values() for name in names}
+    given = {name: value for name, value in call.arguments.items() if value is not None}
+    given |= {"view_name": names.display(settings.view), "quasi_identifiers": declared(settings.quasi_identifiers)}
+    used = [name for columns in settings.roles().values() for name in columns]
     row = {
         "view_number": number,
         "source": settings.source,
@@ -245,9 +246,9 @@ def record_settings(call: Call, number: int, settings: Settings, as_made: Row) -
         "seed": settings.seed,
         "allow_unsafe_keep": settings.allow_unsafe_keep,
         "independent": settings.independent,
-        "arguments": json.dumps({name: given[name] for name in given if given[name] is not None}, default=_decimal),
+        "arguments": json.dumps(given, default=_decimal),
         "caller_schema": call.schema,
-        "column_types": json.dumps({name: settings.columns[name] for name in settings.columns if name in used}),
+        "column_types": json.dumps({name: kind for name, kind in settings.columns.items() if name in used}),
         **as_made,
     }
     columns = ", ".join(row)
@@ -304,10 +305,9 @@ def stored_settings(call: Call, view: MaskedView) -> tuple[Call, Settings]:
         When the source is gone, or has lost a column or changed its type.
     """
     stored = stored_call(call, view)
-    types = stored_types(call, view)
-    settings = read_settings(stored, types)
+    settings = read_settings(stored, stored_types(call, view))
     domains = _stored_json(call, view, "domains")
-    for name, column_type in types.items():
+    for name, column_type in stored_types(call, view).items():
         if settings.columns[name] != column_type:
             raise KanonError(
                 f"source: column {name} was {column_type} and is {settings.columns[name]} now: give it its type back, "
@@ -323,7 +323,7 @@ def stored_settings(call: Call, view: MaskedView) -> tuple[Call, Settings]:
 
 
 def stored_types(call: Call, view: MaskedView) -> dict[str, str]:
-    """Types of the source's columns in use, as readers know them and in the source's order of then."""
+    """Types of the source's columns in use, as readers know them and in the order in which they do."""
     return dict(_stored_json(call, view, "column_types"))
 
 

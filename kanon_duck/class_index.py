@@ -6,8 +6,8 @@ and room to grow. From these follows a lower bound on the rise of total informat
 below, so a best-first search opens only blocks whose bound is below the best rise found. The answer is
 exact; ties go to the lowest class number.
 
-Cost: a look-up opens about 25 blocks of 16 entries where classes are groups of neighbours, and degrades
-to a scan where boxes are random. A row that joins a class costs one look-up and the rewriting of one
+Cost: a look-up opens about 20 blocks of 16 entries where classes are groups of neighbours, and degrades
+towards a scan where boxes are random. A row that joins a class costs one look-up and the rewriting of one
 entry per level of the tree, up to the first that does not change.
 
 Source: FindBestCluster in Figures 1 and 2 of Truta & Campan 2007, which leave open how it is found.
@@ -16,11 +16,13 @@ Source: FindBestCluster in Figures 1 and 2 of Truta & Campan 2007, which leave o
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kanon_duck.clustering.order import order
 from kanon_duck.encoding import LANES, Encoding
 from kanon_duck.kernels import class_index as kernels
 from kanon_duck.kernels.box import fill_boxes
@@ -31,14 +33,8 @@ Number = TypeVar("Number", bound=np.integer)
 FILL = 13
 """Classes per leaf block of a new tree; the other entries wait for classes that splits add."""
 
-SAMPLE = 4096
-"""About how many classes decide the order of the columns in the sort key."""
 
-BITS = 6
-"""Leading bits of a numeric column in the sort key."""
-
-
-def build_index(encoding: Encoding, labels: NDArray[np.int64], order: NDArray[np.int64] | None = None) -> ClassIndex:
+def build_index(encoding: Encoding, labels: NDArray[np.int64]) -> ClassIndex:
     """Index the classes of a partition.
 
     Parameters
@@ -46,9 +42,6 @@ def build_index(encoding: Encoding, labels: NDArray[np.int64], order: NDArray[np
     encoding : Encoding
     labels : int64, shape (rows,)
         Class of each row, from 0; -1 for a row in none.
-    order : int64, shape (classes,), optional
-        Class numbers in an order where neighbours are alike, such as the one they were cut from; by
-        default the classes are sorted. A good order makes look-ups fast, none makes them wrong.
 
     Returns
     -------
@@ -59,7 +52,22 @@ def build_index(encoding: Encoding, labels: NDArray[np.int64], order: NDArray[np
     high = np.zeros_like(low)
     sizes = np.zeros(classes, np.int64)
     fill_boxes(encoding.codes, labels, low, high, sizes)
-    return index_boxes(low, high, sizes, encoding.caps, encoding.weights, order)
+    return index_boxes(low, high, sizes, encoding.caps, encoding.weights, _alike(encoding, low, high))
+
+
+def _alike(
+    encoding: Encoding, low: NDArray[np.unsignedinteger], high: NDArray[np.unsignedinteger]
+) -> NDArray[np.int64]:
+    """Class numbers in an order where neighbours are alike: that of one row for each.
+
+    Its numbers are the middles of the box. NULL stands for several codes of a level column, because
+    only classes that have one code alone stay far from rows with another.
+    """
+    if len(low) == 0:
+        return np.empty(0, np.int64)
+    several = (encoding.caps == 1) & (low != high)
+    middles = np.where(several, np.iinfo(low.dtype).max, low + (high - low) // 2)
+    return order(replace(encoding, codes=middles), 1, lambda _: None)
 
 
 def index_boxes(
@@ -68,7 +76,7 @@ def index_boxes(
     sizes: NDArray[np.int64],
     caps: NDArray[np.unsignedinteger],
     weights: NDArray[np.floating],
-    order: NDArray[np.int64] | None = None,
+    sequence: NDArray[np.int64] | None = None,
 ) -> ClassIndex:
     """Index classes given as boxes; the arrays are copied.
 
@@ -82,19 +90,19 @@ def index_boxes(
         As in the encoding.
     weights : float32, shape (width,)
         As in the encoding.
-    order : int64, shape (classes,), optional
-        As in `build_index`.
+    sequence : int64, shape (classes,), optional
+        Class numbers in an order where neighbours are alike, by default as they are numbered. A good one
+        makes look-ups fast, none makes them wrong.
 
     Returns
     -------
     ClassIndex
     """
     columns = int(np.flatnonzero(caps).max(initial=-1)) + 1
-    curve = _curve(low, caps[:columns])
-    if order is None:
-        order = np.argsort(kernels.curve_keys(low, curve), kind="stable")
-    order = order[sizes[order] > 0]
-    counts = [max(1, -(-len(order) // FILL))]
+    if sequence is None:
+        sequence = np.arange(len(sizes))
+    sequence = sequence[sizes[sequence] > 0]
+    counts = [max(1, -(-len(sequence) // FILL))]
     while counts[0] > 1:
         counts.insert(0, -(-counts[0] // LANES))
     blocks, inner = sum(counts), sum(counts[:-1])
@@ -108,8 +116,8 @@ def index_boxes(
         parents[end : end + below] = start * LANES + np.arange(below)
         start = end
     entries = np.full(capacity, NO_ENTRY)
-    leaf, entry = np.divmod(np.arange(len(order)), FILL)
-    entries[order] = (inner + leaf) * LANES + entry
+    leaf, entry = np.divmod(np.arange(len(sequence)), FILL)
+    entries[sequence] = (inner + leaf) * LANES + entry
     largest = np.iinfo(low.dtype).max
     boxes = np.empty((blocks, columns, 2, LANES), low.dtype)
     boxes[:, :, LOW], boxes[:, :, HIGH] = largest, 0
@@ -131,7 +139,6 @@ def index_boxes(
         first_classes=np.full((blocks, LANES), np.iinfo(np.int64).max),
         children=children,
         parents=parents,
-        curve=curve,
     )
     kernels.fill_tree(index)
     return index
@@ -144,38 +151,9 @@ def _with_capacity(values: NDArray[Number], capacity: int) -> NDArray[Number]:
     return grown
 
 
-def _curve(low: NDArray[np.unsignedinteger], caps: NDArray[np.unsignedinteger]) -> NDArray[np.int64]:
-    """Digits of a sort key that puts classes, and rows, that are alike near each other.
-
-    Level columns by rising entropy, as they are; then the leading bits of the others in turn.
-
-    Returns
-    -------
-    int64, shape (digits, 3)
-        Column, divisor and radix of each digit, ``code // divisor % radix``, most significant first. The
-        product of the radices stays below 2**63.
-    """
-    sample = low[:: max(1, len(low) // SAMPLE)]
-    levels = []
-    for column in np.flatnonzero(caps == 1):
-        codes, counts = np.unique(sample[:, column], return_counts=True)
-        shares = counts / len(sample)
-        levels.append((-float(shares @ np.log(shares)), int(column), 1, int(codes.max(initial=0)) + 1))
-    digits = [digit for _, *digit in sorted(levels)]
-    for bit in range(1, BITS + 1):
-        digits += [[int(column), (int(caps[column]) >> bit) + 1, 2] for column in np.flatnonzero(caps > 1)]
-    sizes = np.cumsum([np.log2(radix) for _, _, radix in digits])
-    return np.array(digits, np.int64).reshape(-1, 3)[: np.searchsorted(sizes, 63.0)]
-
-
-def rebuild_index(index: ClassIndex, order: NDArray[np.int64] | None = None) -> ClassIndex:
-    """The same classes, under the same numbers, in a new tree with free entries and a quarter more numbers.
-
-    By default the classes keep the order in which they stand.
-    """
-    if order is None:
-        leaves = index.first_classes[len(index.rooms) :].ravel()
-        order = leaves[leaves != np.iinfo(np.int64).max]
+def rebuild_index(index: ClassIndex) -> ClassIndex:
+    """The same classes, under the same numbers, in a new tree with free entries and a quarter more numbers."""
+    leaves = index.first_classes[len(index.rooms) :].ravel()
     count = index.used[0]
     width = (0, index.low.shape[1] - len(index.caps))
     return index_boxes(
@@ -184,7 +162,7 @@ def rebuild_index(index: ClassIndex, order: NDArray[np.int64] | None = None) -> 
         index.sizes[:count],
         np.pad(index.caps, width),
         np.pad(index.weights, width),
-        order,
+        leaves[leaves != np.iinfo(np.int64).max],
     )
 
 
@@ -205,8 +183,7 @@ def best_classes(index: ClassIndex, rows: NDArray[np.unsignedinteger]) -> tuple[
         and infinity if there are no classes.
     """
     classes, increases = np.empty(len(rows), np.int64), np.empty(len(rows), np.float64)
-    order = np.argsort(kernels.curve_keys(rows, index.curve), kind="stable")
-    kernels.best_classes(index, rows, order, classes, increases)
+    kernels.best_classes(index, rows, classes, increases)
     return classes, increases
 
 

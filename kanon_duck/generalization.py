@@ -10,8 +10,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kanon_duck.arrow import numbers, texts
+from kanon_duck.hierarchy import BoundHierarchy
 from kanon_duck.loss import categorical_shares, class_boxes, class_intervals
-from kanon_duck.microdata import CategoricalAttribute, Microdata, NumericAttribute
+from kanon_duck.microdata import Microdata, NumericAttribute
 
 ROOT = "*"
 """What a cell shows that tells nothing: a numeric domain's whole range, or NULL mixed with values."""
@@ -79,10 +80,10 @@ def generalize(microdata: Microdata, labels: NDArray[np.int64]) -> Classes:
             keys += cell.values()
         else:
             height = np.rint(shares[:, number] * attribute.hierarchy.height).astype(np.int64)
-            node, label = _ancestors(attribute, low[:, first_column].astype(np.int64), height, state)
+            node, label = _ancestors(attribute.hierarchy, low[:, first_column].astype(np.int64), height, state)
             columns[f"label_{number}"] = label
             keys.append(node)
-        columns[f"share_{number}"] = np.ascontiguousarray(shares[:, number])
+        columns[f"share_{number}"] = numbers(shares[:, number])
     reader_class = _ranks(keys)
     columns["reader_class"] = numbers(reader_class)
     return Classes(sizes, shares, reader_class, pa.table(columns))
@@ -109,19 +110,22 @@ def _intervals(
 
 
 def _ancestors(
-    attribute: CategoricalAttribute, leaf: NDArray[np.int64], height: NDArray[np.int64], state: _State
+    hierarchy: BoundHierarchy, code: NDArray[np.int64], height: NDArray[np.int64], state: _State
 ) -> tuple[NDArray[np.int64], pa.Array]:
     """A number of each class's lowest common ancestor (-1: NULL), and its label.
 
-    The ancestor is told by its height and any leaf below it: ``leaf`` is each class's first.
+    The ancestor is told by its height and any value below it: ``code`` is that of each class's first on the lowest
+    level, which several values may share.
     """
-    hierarchy = attribute.hierarchy
     labels = [label for level in hierarchy.level_labels for label in level] + [hierarchy.root, ROOT]
     offsets = np.cumsum([0] + [len(level) for level in hierarchy.level_labels])
     root = int(offsets[-1])
-    node = np.full(len(leaf), root if hierarchy.root == ROOT else root + 1)
+    node = np.full(len(code), root if hierarchy.root == ROOT else root + 1)
     below_root = ~state.some_null & (height < hierarchy.height)
-    node[below_root] = offsets[height[below_root]] + hierarchy.level_codes[leaf[below_root], height[below_root]]
+    if hierarchy.height:
+        path = np.empty_like(hierarchy.level_codes)
+        path[hierarchy.level_codes[:, 0]] = hierarchy.level_codes
+        node[below_root] = offsets[height[below_root]] + path[code[below_root], height[below_root]]
     node[~state.some_null & (height == hierarchy.height)] = root
     node[state.all_null] = -1
     return node, texts(labels).take(numbers(node, node < 0))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -85,12 +85,12 @@ class Settings:
     query : sqlglot expression
         The SELECT that reads it.
     columns : dict
-        DuckDB type of each column of the source, in its order.
+        DuckDB type of each column of the source; in its order, but those of earlier releases first.
     key, keep : list of str
     sensitive : dict
         Sensitive columns with the hierarchy of each, or None.
     quasi_identifiers : list of QuasiIdentifier
-        In the source's order.
+        In the order of the columns.
     model : PrivacyModel
     method : str
     effort : str or float
@@ -141,14 +141,14 @@ class Settings:
         }
 
 
-def read_settings(call: Call, known: Iterable[str] = ()) -> Settings:
+def read_settings(call: Call, known: Mapping[str, str] | None = None) -> Settings:
     """Read the options of create_masked_view.
 
     Parameters
     ----------
     call : Call
-    known : iterable of str
-        The columns that earlier releases were made with, in the source's order of then.
+    known : mapping, optional
+        The columns that earlier releases have used, by which the source's are spelled and ordered now.
 
     Raises
     ------
@@ -160,7 +160,7 @@ def read_settings(call: Call, known: Iterable[str] = ()) -> Settings:
     view = view_parts(call, read.text(given, "view_name"))
     source = read.text(given, "source")
     query = read_source(call, source, "source")
-    columns = _as_known(dict(source_columns(call, query)), known)
+    columns = _as_known(dict(source_columns(call, query)), known or {})
     key = [read.one_of("key", name, columns, "column of the source") for name in read.names(given, "key")]
     secure = read.boolean(given, "secure", True)
     if not key and secure:
@@ -210,15 +210,14 @@ def read_settings(call: Call, known: Iterable[str] = ()) -> Settings:
     return settings
 
 
-def _as_known(columns: dict[str, str], known: Iterable[str]) -> dict[str, str]:
-    """The source's columns, the known ones first: in the order and spelling in which they are known.
+def _as_known(columns: dict[str, str], known: Mapping[str, str]) -> dict[str, str]:
+    """The source's columns, those that readers know first, as they know them.
 
-    So they keep their places in private tables and before readers, whatever the source looks like when it is
-    made anew.
+    Guarantee: a source whose columns stand in another order, or are written in another case, is the same source.
     """
-    others = {read.fold(name): (name, column_type) for name, column_type in columns.items()}
-    found = {name: others.pop(read.fold(name))[1] for name in known if read.fold(name) in others}
-    return found | dict(others.values())
+    spelled = {read.fold(name): name for name in known}
+    found = {spelled.get(read.fold(name), name): column_type for name, column_type in columns.items()}
+    return {name: found[name] for name in known if name in found} | found
 
 
 def _check_on_delete(given: read.Arguments, secure: bool) -> None:
@@ -407,6 +406,14 @@ def _check_released_names(settings: Settings) -> None:
                     "source has too: give that one another name in a SELECT"
                 )
             released.add(read.fold(name))
+
+
+def declared(quasi_identifiers: list[QuasiIdentifier]) -> dict[str, Any]:
+    """The argument quasi_identifiers that leaves nothing to be inferred: later hierarchies change no meaning."""
+    return {
+        each.name: {"type": each.hierarchy or "numeric", "step": each.step, "domain": each.domain}
+        for each in quasi_identifiers
+    }
 
 
 def hierarchies_used(settings: Settings) -> set[str]:

@@ -134,7 +134,7 @@ def random_boxes(random, dtype, classes, kind, null_share=0.1, widest=40):
 def test_best_class_is_that_of_a_scan(seed, dtype, classes, kind):
     random = np.random.default_rng(seed)
     *boxes, points = random_boxes(random, dtype, classes, kind)
-    index = index_boxes(*boxes, order=random.permutation(classes) if seed % 2 else None)
+    index = index_boxes(*boxes, random.permutation(classes) if seed % 2 else None)
     assert_tight(index)
     rows = points(20)
     if classes:
@@ -211,6 +211,12 @@ def test_build_index_takes_boxes_from_labels():
         assert (index.low[label] == members.min(axis=0)).all()
         assert (index.high[label] == members.max(axis=0)).all()
     assert_tight(index)
+
+
+def test_a_partition_without_classes_has_no_best_class():
+    encoding = small_encoding(20, 0)
+    index = build_index(encoding, np.full(20, NO_CLASS))
+    assert (best_classes(index, encoding.codes)[0] == NO_CLASS).all()
 
 
 def test_inserted_rows_see_the_rows_before_them_and_stop_at_a_full_class():

@@ -14,7 +14,7 @@ from sqlglot import exp
 from kanon_duck import names
 from kanon_duck.call import Call, Row
 from kanon_duck.errors import KanonError
-from kanon_duck.hierarchy import bind, canonical_text, resembling_leaves
+from kanon_duck.hierarchy import bind, canonical_text, extended, in_given_order, resembling_leaves
 from kanon_duck.procedures import create_hierarchy, drop_hierarchy, extend_hierarchy
 from kanon_duck.source import read_source
 from kanon_duck.sql import Database, script
@@ -23,7 +23,7 @@ PROCEDURES = {"create": create_hierarchy.run, "extend": extend_hierarchy.run, "d
 
 
 class Clinic:
-    """A database with the hierarchies' tables and readers, and nothing else."""
+    """A database with the catalog, the hierarchies' tables and readers, and nothing else."""
 
     def __init__(self) -> None:
         self.connection = duckdb.connect()
@@ -405,6 +405,23 @@ def test_binding_rules(clinic: Clinic) -> None:
     assert bound.level_labels == [["2021-03-31", "2021-04-01"], ["2021-03", "2021-04"]]
     assert bound.level_codes.tolist() == [[0, 0], [0, 0], [1, 1]]
     assert bound.missing == ["2021-03", "soon"]
+
+
+def test_codes_of_values_that_come_step_by_step_are_found_again(clinic: Clinic) -> None:
+    clinic.call("create", "zip", prefix=3)
+    clinic.call("create", "day", dates=["month"])
+    for name, steps in (
+        ("zip", [["b1", "abd"], ["abc", "c"], ["aaa", "b0"]]),
+        ("flat", [["b", "d"], ["c", "a"], ["aa"]]),
+        ("day", [["2021-04-01", "2021-02-01 10:00"], ["2021-03-31 08:00", "2021-03-31 07:00"], ["2021-02-02"]]),
+    ):
+        known = bind(clinic.database, name, steps[0])
+        for values in steps[1:]:
+            known = extended(known, bind(clinic.database, name, values))
+        again = in_given_order(bind(clinic.database, name, sorted(known.values)), known.values)
+        assert again.values == known.values
+        assert again.level_codes.tolist() == known.level_codes.tolist()
+        assert again.level_labels == known.level_labels
 
 
 def test_flat_takes_every_value_but_its_root(clinic: Clinic) -> None:

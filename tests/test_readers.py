@@ -21,9 +21,7 @@ HOSTILE = 'it\'s; "DROP" TABLE t --é'
 def clinic(path: str = ":memory:") -> duckdb.DuckDBPyConnection:
     """A database with one hierarchy of each kind; ``work`` is unbalanced, ``any`` has a root of its own."""
     connection = duckdb.connect(path)
-    for schema in ("kanon", "kanon_history", "kanon_private", "kanon_released"):
-        connection.execute(f"CREATE SCHEMA {schema}")
-    for name in ("hierarchies.sql", "readers.sql"):
+    for name in ("catalog.sql", "hierarchies.sql", "readers.sql"):
         connection.execute(script(name))
     connection.execute("CREATE TABLE hostile AS SELECT $1, 'p' || $1, '*'", [HOSTILE])
     cursor = connection.cursor()

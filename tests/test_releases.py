@@ -251,6 +251,25 @@ def test_leaves_and_values_match_by_text(connection: duckdb.DuckDBPyConnection) 
     assert Counter(row[0] for row in connection.execute("FROM v").fetchall()) == {"young": 5, "old": 5}
 
 
+def test_values_that_share_their_lowest_label_are_shown_as_what_they_are(connection: duckdb.DuckDBPyConnection) -> None:
+    """Timestamps of one day are one node of a hierarchy of dates."""
+    connection.execute(
+        "CREATE TABLE t AS SELECT i AS id, TIMESTAMP '2021-03-30' + i * INTERVAL 5 HOUR AS moment FROM range(40) AS r(i)"
+    )
+    connection.execute("CALL kanon.create_hierarchy('days', dates => ['month', 'year'])")
+    mask(connection, "{'moment': 'days'}", k=4)
+    expected = connection.execute("""
+        WITH placed AS (SELECT class, moment FROM t JOIN kanon_private.members_1 ON key_0 = id)
+        SELECT CASE WHEN count(DISTINCT CAST(moment AS DATE)) = 1 THEN strftime(any_value(moment), '%Y-%m-%d')
+                    WHEN count(DISTINCT month(moment)) = 1 THEN strftime(any_value(moment), '%Y-%m')
+                    ELSE '2021' END AS label, count(*) AS rows
+        FROM placed GROUP BY class
+    """).fetchall()
+    released = Counter(label for (label,) in connection.execute("FROM v").fetchall())
+    assert released == sum((Counter({label: rows}) for label, rows in expected), Counter())
+    assert len({label[:7] for label in released}) > 1
+
+
 def test_a_missing_value_is_named_before_any_work(connection: duckdb.DuckDBPyConnection) -> None:
     connection.execute(
         "CREATE TABLE t AS SELECT * FROM (VALUES (1, '34'), (2, '45'), (3, '66'), (4, '99'), (5, '99'), (6, '66 ')) AS r(id, age)"

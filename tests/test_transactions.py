@@ -20,20 +20,17 @@ import pytest
 
 import kanon_duck
 from kanon_duck import release, runner, whole
+from kanon_duck.maintenance import batch, refresh, succession
 from kanon_duck.procedures import create_masked_view
+from tests import people
+from tests.people import PEOPLE, REFRESH, assert_current, change
 
 auto = importlib.import_module("kanon_duck.clustering.auto")  # the package has a function of that name
 
 KILLS = 24
+KILLS_OF_REFRESHES = 15
 
 SLOW = "method => 'k_member',"  # its time is quadratic in the rows: there is something to interrupt
-
-PEOPLE = """
-CREATE TABLE people AS
-SELECT i AS id, CAST(hash(i) % 70 AS INTEGER) AS age, CAST(hash(i, 1) % 500 AS INTEGER) AS income,
-       CAST(hash(i, 2) % 40 AS VARCHAR) AS city, CAST(hash(i, 3) % 9 AS VARCHAR) AS disease
-FROM range({}) AS r(i)
-"""
 
 MASK = """
 CALL kanon.create_masked_view('masked', source => 'people', key => 'id', k => 5, {} sensitive => ['disease'],
@@ -42,14 +39,15 @@ CALL kanon.create_masked_view('masked', source => 'people', key => 'id', k => 5,
 
 
 def state(connection: duckdb.DuckDBPyConnection) -> dict[str, object]:
-    """Everything kanon_duck has written."""
-    counts = {}
+    """Everything kanon_duck has written: rows of each table, and a hash of them."""
+    written = {}
     for schema, table in connection.execute(
         "SELECT schema_name, table_name FROM duckdb_tables() WHERE schema_name LIKE 'kanon%' ORDER BY ALL"
     ).fetchall():
-        [(counts[f"{schema}.{table}"],)] = connection.execute(f'SELECT count(*) FROM "{schema}"."{table}"').fetchall()
+        query = f'SELECT count(*), sum(CAST(hash(t) AS HUGEINT)) FROM "{schema}"."{table}" AS t'
+        [written[f"{schema}.{table}"]] = connection.execute(query).fetchall()
     views = connection.execute("SELECT view_name FROM duckdb_views() WHERE view_name = 'masked'").fetchall()
-    return counts | {"views": views}
+    return written | {"views": views}
 
 
 def wait_until_ended(connection: duckdb.DuckDBPyConnection) -> None:
@@ -109,7 +107,9 @@ print(connection.execute("SELECT count(*) FROM kanon.masked_views").fetchall())
     assert lines[8] == "[(0,)]"
 
 
-PHASES = {
+PHASED = MASK.format("max_suppression => 0.05,")
+
+CREATION = {
     "snapshot": (create_masked_view, "take_snapshot"),
     "encoding": (whole, "encode"),
     "order": (auto, "order"),
@@ -124,7 +124,40 @@ PHASES = {
 }
 """What begins each phase of a creation."""
 
-PHASED = MASK.format("max_suppression => 0.05,")
+REFRESHING = {
+    "comparing": (refresh, "compare"),
+    "encoding": (refresh, "encode"),
+    "deleting": (batch, "delete_rows"),
+    "inserting": (batch, "insert_rows"),
+    "annealing": (batch, "improve_touched"),
+    "removing": (refresh, "remove_members"),
+    "adding": (refresh, "add_members"),
+    "new values": (refresh, "update_values"),
+    "generalizing": (succession, "generalize"),
+    "classes": (succession, "replace_classes"),
+    "publishing": (succession, "publish_changes"),
+    "checking": (release, "class_sizes"),
+    "recording": (succession, "record_state"),
+    "just before the commit": (succession, "release_row"),
+}
+"""What begins each phase of a refresh."""
+
+PHASES = {PHASED: CREATION, REFRESH: REFRESHING}
+
+
+def prepare(connection: duckdb.DuckDBPyConnection, call: str) -> None:
+    """What must be there before the call."""
+    connection.execute(PEOPLE.format(400))
+    if call == REFRESH:
+        connection.execute(people.MASK)
+        change(connection, 1)
+
+
+def assert_done(connection: duckdb.DuckDBPyConnection, call: str) -> None:
+    """The call has done all it should."""
+    if call == REFRESH:
+        assert_current(connection)
+    assert connection.execute("SELECT passed FROM kanon.check('masked')").fetchall() == [(True,)]
 
 
 def no_thread_is_left() -> bool:
@@ -138,14 +171,21 @@ def no_thread_is_left() -> bool:
 
 
 @pytest.mark.surface
-@pytest.mark.parametrize("phase", PHASES)
+@pytest.mark.parametrize(
+    ("call", "phase"),
+    [
+        pytest.param(call, phase, id=f"{verb}-{phase}")
+        for verb, call in (("create", PHASED), ("refresh", REFRESH))
+        for phase in PHASES[call]
+    ],
+)
 def test_interrupt_in_each_phase_leaves_the_old_state(
-    connection: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch, phase: str
+    connection: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch, call: str, phase: str
 ) -> None:
-    connection.execute(PEOPLE.format(400))
+    prepare(connection, call)
     before = state(connection)
     monkeypatch.setattr(runner, "SILENCE_SECONDS", 0.25)
-    module, name = PHASES[phase]
+    module, name = PHASES[call][phase]
     function = getattr(module, name)
 
     def interrupted(*arguments: Any, **options: Any) -> Any:
@@ -155,25 +195,27 @@ def test_interrupt_in_each_phase_leaves_the_old_state(
     with monkeypatch.context() as changed:
         changed.setattr(module, name, interrupted)
         with pytest.raises(duckdb.InterruptException):
-            connection.execute(PHASED)
+            connection.execute(call)
     wait_until_ended(connection)
     assert state(connection) == before
     assert no_thread_is_left()
-    connection.execute(PHASED)
-    assert connection.execute("SELECT passed FROM kanon.check('masked')").fetchall() == [(True,)]
+    connection.execute(call)
+    assert_done(connection, call)
 
 
 @pytest.mark.surface
-def test_control_c_in_each_phase_leaves_the_old_state(tmp_path: Path) -> None:
-    phases = {phase: (module.__name__, name) for phase, (module, name) in PHASES.items()}
+@pytest.mark.parametrize("call", PHASES, ids=["create", "refresh"])
+def test_control_c_in_each_phase_leaves_the_old_state(call: str) -> None:
+    phases = {phase: (module.__name__, name) for phase, (module, name) in PHASES[call].items()}
     code = f"""
 import importlib, os, signal, sys, threading, time
 import kanon_duck
 from kanon_duck import runner
-from tests.test_transactions import PEOPLE, PHASED, no_thread_is_left, state, wait_until_ended
+from tests.test_transactions import assert_done, no_thread_is_left, prepare, state, wait_until_ended
 
+call = {call!r}
 connection = kanon_duck.connect()
-connection.execute(PEOPLE.format(400))
+prepare(connection, call)
 before = state(connection)
 phases = {{phase: (importlib.import_module(module), name) for phase, (module, name) in {phases}.items()}}
 for phase, (owner, name) in (phases | {{"commit": (runner.Instance, "finish")}}).items():
@@ -186,15 +228,16 @@ for phase, (owner, name) in (phases | {{"commit": (runner.Instance, "finish")}})
         return function(*arguments, **options)
     setattr(owner, name, interrupted)
     try:
-        connection.execute(PHASED)
+        connection.execute(call)
         print(phase, "finished")
     except BaseException as error:
         print(phase, "stopped")
     setattr(owner, name, function)
     wait_until_ended(connection)
     print(state(connection) == before, no_thread_is_left())
-connection.execute(PHASED)
-print(connection.execute("SELECT passed FROM kanon.check('masked')").fetchall())
+connection.execute(call)
+assert_done(connection, call)
+print("done")
 """
     done = subprocess.run(
         [sys.executable, "-c", code],
@@ -204,8 +247,8 @@ print(connection.execute("SELECT passed FROM kanon.check('masked')").fetchall())
         timeout=100,
         check=False,
     )
-    expected = [line for phase in [*PHASES, "commit"] for line in (f"{phase} stopped", "True True")]
-    assert done.stdout.splitlines() == [*expected, "[(True,)]"], done.stdout + done.stderr
+    expected = [line for phase in [*PHASES[call], "commit"] for line in (f"{phase} stopped", "True True")]
+    assert done.stdout.splitlines() == [*expected, "done"], done.stdout + done.stderr
 
 
 @pytest.mark.surface
@@ -242,6 +285,7 @@ def test_interrupt_of_a_call_that_waits_for_its_turn(
     assert no_thread_is_left()
 
 
+@pytest.mark.timeout(300)
 def test_kill_at_any_moment_leaves_the_old_state(tmp_path: Path) -> None:
     path = tmp_path / "killed.db"
     with kanon_duck.connect(str(path)) as connection:
@@ -275,6 +319,122 @@ print("done", flush=True)
                 connection.execute("CALL kanon.drop_masked_view('masked')")
                 before = state(connection)
     assert whole < KILLS, "no kill came before the end: the test proves nothing"
+
+
+def digests(connection: duckdb.DuckDBPyConnection) -> dict[int, str]:
+    """Every release, as its number of rows and a hash of them."""
+    releases = connection.execute("SELECT release FROM kanon.releases WHERE view_name = 'masked'").fetchall()
+    return {number: digest(connection, f"kanon.as_of('masked', {number})") for (number,) in releases}
+
+
+def digest(connection: duckdb.DuckDBPyConnection, relation: str) -> str:
+    """Number of rows and a hash of them."""
+    query = f"SELECT concat(count(*), ' ', sum(CAST(hash(t) AS HUGEINT))) FROM {relation} AS t"
+    [(found,)] = connection.execute(query).fetchall()
+    return str(found)
+
+
+@pytest.mark.timeout(300)
+def test_kill_at_any_moment_of_a_refresh_leaves_the_last_release(tmp_path: Path) -> None:
+    path = tmp_path / "killed.db"
+    with kanon_duck.connect(str(path)) as connection:
+        connection.execute(PEOPLE.format(3_000))
+        connection.execute(people.MASK)
+        known = digests(connection)
+    code = """
+import sys, kanon_duck
+from tests.people import REFRESH, change
+from tests.test_transactions import digest
+connection = kanon_duck.connect(sys.argv[1])
+print("ready", flush=True)
+number = int(sys.argv[2])
+while True:
+    change(connection, number)
+    [(_, release, *_)] = connection.execute(REFRESH).fetchall()
+    print(release, digest(connection, "masked"), flush=True)
+    number += 1
+"""
+    generator = random.Random(11)
+    unfinished = 0
+    for attempt in range(KILLS_OF_REFRESHES):
+        process = subprocess.Popen(
+            [sys.executable, "-c", code, str(path), str(1000 * attempt + 1)],
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(generator.uniform(0, 1.5))
+        process.kill()
+        told, _ = process.communicate()
+        lines = (line.split(" ", 1) for line in told.splitlines(keepends=True) if line.endswith("\n"))
+        known |= {int(number): found.strip() for number, found in lines}
+        with kanon_duck.connect(str(path)) as connection:
+            found = digests(connection)
+            last = max(found)
+            assert max(known) <= last <= max(known) + 1  # one may have been committed and not told
+            assert {number: found[number] for number in known} == known
+            assert digest(connection, "masked") == found[last]
+            assert connection.execute("SELECT passed FROM kanon.check('masked')").fetchall() == [(True,)]
+            unfinished += connection.execute("SELECT sum(rows) FROM kanon.pending('masked')").fetchall() != [(0,)]
+            connection.execute(REFRESH)
+            assert_current(connection)
+            known = digests(connection)
+            assert {number: known[number] for number in found} == found
+    assert unfinished, "no kill came between a change and the end of its refresh: the test proves nothing"
+
+
+@pytest.mark.surface
+@pytest.mark.parametrize("same_connection", [True, False])
+def test_refreshes_at_the_same_time_never_mix(tmp_path: Path, same_connection: bool) -> None:
+    path = str(tmp_path / "one.db")
+    with kanon_duck.connect(path) as connection, kanon_duck.connect(path) as other:
+        connection.execute(PEOPLE.format(400))
+        connection.execute(people.MASK)
+        for number in (1, 2, 3):
+            change(connection, number)
+            before = digests(connection)
+            second = connection.cursor() if same_connection else other
+            with ThreadPoolExecutor() as executor:
+                calls = [executor.submit(asker.execute, REFRESH) for asker in (connection.cursor(), second)]
+                rows = [call.result().fetchall() for call in calls]
+            assert sorted(row[3] for [row] in rows) == ["refresh", "unchanged"]
+            assert [row[1] for [row] in rows] == [number + 1] * 2
+            assert_current(connection)
+            after = digests(connection)
+            assert {release: after[release] for release in before} == before
+            assert len(after) == number + 1
+
+
+@pytest.mark.surface
+def test_readers_see_one_release_whole(connection: duckdb.DuckDBPyConnection) -> None:
+    connection.execute(PEOPLE.format(1_000))
+    connection.execute(people.MASK)
+    ended = threading.Event()
+
+    def read() -> list[str]:
+        cursor = connection.cursor()
+        seen = []
+        while not ended.is_set():
+            found = digest(cursor, "masked")
+            if found not in seen[-1:]:
+                seen.append(found)
+        return seen
+
+    with ThreadPoolExecutor() as executor:
+        readers = [executor.submit(read) for _ in range(2)]
+        try:
+            for number in range(1, 9):
+                change(connection, number)
+                connection.execute(REFRESH)
+        finally:
+            ended.set()
+        releases = list(digests(connection).values())
+        for reader in readers:
+            seen = reader.result()
+            assert seen == [release for release in releases if release in seen]  # each once, in their order
+            assert len(seen) > 2, "nobody read while releases were made: the test proves nothing"
 
 
 @pytest.mark.surface

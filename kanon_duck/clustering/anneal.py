@@ -2,9 +2,9 @@
 
 Idea: classes with neighbouring numbers lie close together, so a window of consecutive classes holds
 most of what its rows could gain from. Inside it a row is drawn, and one of its neighbours (the nearest
-among those beside it in a few different sort orders); the row moves to the neighbour's class, changes
-places with one of that class's rows, or its own class dissolves into those around it. A class that
-reaches 2k rows is split. Moves that raise the loss are accepted less and less often. The borders of
+among those beside it in a few different sort orders); the row moves to the neighbour's class or changes
+places with one of that class's rows, whichever is best, or its own class dissolves into those around it.
+A class that reaches 2k rows is split. Moves that raise the loss are accepted less and less often. The borders of
 the windows shift from round to round.
 
 Cost: O(k) for a step. Every window has random numbers of its own, drawn from the seed, the round and
@@ -23,10 +23,10 @@ from numpy.typing import NDArray
 from kanon_duck.clustering.members import class_members
 from kanon_duck.clustering.order import random_orders
 from kanon_duck.clustering.parallel import Checkpoint, part, run
-from kanon_duck.encoding import Encoding
+from kanon_duck.encoding import LANES, Encoding
 from kanon_duck.kernels.anneal import anneal_steps, fill_losses, find_neighbours, split_large
 
-WINDOW, WINDOW_CLASSES = 1 << 12, 320
+WINDOW, WINDOW_CLASSES = 1 << 11, 320
 """Rows of a window, or classes where k is large: codes and state fit the second-level cache."""
 
 MOST_ORDERS, REACH = 6, 4
@@ -158,6 +158,7 @@ def _anneal_window(
     before, start = losses.sum(), label.copy()
 
     hosts, scratch = np.empty(members.shape[1], np.int32), np.empty(members.shape[1])
+    prefixes = np.empty((2, members.shape[1], LANES), codes.dtype)
     if sizes.max() >= 2 * k:
         split_large(codes, caps, weights, k, label, slot, members, sizes, losses, vacant, scratch)
     hot = min(HOT_AT_TEN_STEPS * (steps / n / 10) ** (2 / 3), HOTTEST)
@@ -169,7 +170,7 @@ def _anneal_window(
         pause()
         anneal_steps(
             codes, caps, weights, neighbours, k, label, slot, members, sizes, losses, vacant,
-            temperature, cooling, min(steps, stretch), random, hosts, scratch,
+            temperature, cooling, min(steps, stretch), random, hosts, scratch, prefixes,
         )  # fmt: skip
         steps -= stretch
     if losses.sum() >= before:

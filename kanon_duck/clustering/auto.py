@@ -20,7 +20,7 @@ from kanon_duck.models import PrivacyModel
 EFFORT = {"light": 0.1, "medium": 1.0, "heavy": 10.0}
 """Steps of annealing per row, in units of those of medium effort."""
 
-STEPS_PER_SECOND = 5_000_000
+STEPS_PER_SECOND = 4_000_000
 """What a number of seconds is multiplied with to become steps: fixed, so that results are repeatable."""
 
 

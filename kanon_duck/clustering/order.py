@@ -179,6 +179,8 @@ def order(encoding: Encoding, k: int, checkpoint: Checkpoint) -> NDArray[np.int6
     int64, shape (n,)
         A permutation of the rows; rows with equal keys stand in table order.
     """
+    if encoding.rows < 2:
+        return np.arange(encoding.rows)
     curve = Curve(encoding)
     parts = cheapest_first(components(encoding, curve, k))
     stretches = [slice(first, first + STRETCH) for first in range(0, encoding.rows, STRETCH)]
@@ -232,7 +234,7 @@ def random_orders(
     ------
     int32, shape (n,)
     """
-    largest = codes.max(axis=0, where=codes != np.iinfo(codes.dtype).max, initial=0)
+    limits = (codes + codes.dtype.type(1)).max(axis=0)  # beyond the largest code; NULL wraps round to 0
     attributes = len(encoding.numeric)
     numbers = np.arange(len(codes), dtype=np.uint64)
     number_bits = np.uint64(len(codes).bit_length())
@@ -242,7 +244,7 @@ def random_orders(
         for attribute in generator.permutation(attributes):
             for column in np.flatnonzero(encoding.attributes == attribute)[::-1]:
                 numeric = encoding.numeric[attribute]
-                limit = 15 if numeric else int(largest[column]) + 1
+                limit = 15 if numeric else int(limits[column])
                 free -= limit.bit_length()
                 if free >= 0:
                     shift = max(int(encoding.caps[column]).bit_length() - 4, 0) if numeric else 0

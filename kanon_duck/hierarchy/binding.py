@@ -15,6 +15,8 @@ from kanon_duck.arrow import numbers, texts
 from kanon_duck.hierarchy import store
 from kanon_duck.sql import Database
 
+NO_CODE = numbers(np.array([-1], np.int32))[0]
+
 
 @dataclass(frozen=True)
 class BoundHierarchy:
@@ -153,7 +155,7 @@ def extended(known: BoundHierarchy, new: BoundHierarchy) -> BoundHierarchy:
     for level, (old_labels, new_labels) in enumerate(zip(known.level_labels, new.level_labels, strict=True)):
         # a level never has the same label twice, so labels tell which codes there are already
         place = pc.index_in(texts(new_labels), value_set=texts(old_labels))
-        code = np.asarray(pc.fill_null(place, -1))
+        code = np.from_dlpack(pc.coalesce(place, NO_CODE))
         fresh = code < 0
         code = np.where(fresh, len(old_labels) + np.cumsum(fresh) - 1, code)
         codes[:, level] = code[new.level_codes[:, level]]
@@ -169,15 +171,18 @@ def extended(known: BoundHierarchy, new: BoundHierarchy) -> BoundHierarchy:
 
 
 def in_given_order(bound: BoundHierarchy, values: list[str]) -> BoundHierarchy:
-    """The same with its values in the order in which they have come: all numbers are as `extended` gave them."""
+    """The same with its values in another order, which gives them, and the labels above them, other numbers.
+
+    Guarantee: a hierarchy that `extended` has made step by step gets the same codes again from its values.
+    """
     place = pc.index_in(texts(values), value_set=texts(bound.values))
-    codes = bound.level_codes[np.asarray(place)]
+    codes = bound.level_codes[np.from_dlpack(place)]
     labels = []
-    for level, old_labels in enumerate(bound.level_labels):
-        _, first, old = np.unique(codes[:, level], return_index=True, return_inverse=True)
-        order = np.argsort(first)
-        codes[:, level] = np.argsort(order)[old]
-        labels.append([old_labels[code] for code in order])
+    for level, known in enumerate(bound.level_labels):
+        _, first_places = np.unique(codes[:, level], return_index=True)
+        order = np.argsort(first_places)  # of the codes, as they come
+        codes[:, level] = np.argsort(order)[codes[:, level]]
+        labels.append([known[code] for code in order])
     return replace(bound, values=values, level_codes=codes, level_labels=labels)
 
 

@@ -9,7 +9,7 @@ from numba import njit
 
 from kanon_duck.encoding import LANES
 from kanon_duck.kernels.satisfies import satisfies
-from kanon_duck.kernels.simd import load, maximum, minimum, weigh
+from kanon_duck.kernels.simd import load, maximum, minimum, store, weigh
 
 INNER = {"nogil": True, "cache": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 """How kernels are compiled that only other kernels call."""
@@ -53,19 +53,21 @@ def fill_losses(codes, members, sizes, losses, caps, weights):
 
 @njit(**INNER)
 def offer(neighbours, distances, row, other, distance):
-    """Enter a row into another's list of its nearest, unless it is there or is further than all."""
-    nth = neighbours.shape[1] - 1
-    if distance >= distances[row, nth]:
+    """Enter a row into another's list in place of the furthest, unless it is there or is further than all."""
+    if distance >= distances[row, 0]:
         return
-    for known in range(neighbours.shape[1]):
-        if neighbours[row, known] == other:
-            return
-    while nth > 0 and distances[row, nth - 1] > distance:
-        distances[row, nth] = distances[row, nth - 1]
-        neighbours[row, nth] = neighbours[row, nth - 1]
-        nth -= 1
-    distances[row, nth] = distance
-    neighbours[row, nth] = other
+    known = False
+    for nth in range(neighbours.shape[1]):
+        known |= neighbours[row, nth] == other
+    if known:
+        return
+    furthest = 0
+    greatest = distance
+    for nth in range(1, neighbours.shape[1]):
+        if distances[row, nth] > greatest:
+            furthest, greatest = nth, distances[row, nth]
+    neighbours[row, 0], distances[row, 0] = neighbours[row, furthest], greatest
+    neighbours[row, furthest], distances[row, furthest] = other, distance
 
 
 @njit(nogil=True, cache=True, no_cfunc_wrapper=True)
@@ -78,7 +80,7 @@ def find_neighbours(codes, order, reach, caps, weights, neighbours, distances):
     order : int32, shape (n,)
         A permutation of the rows.
     neighbours : int32, shape (n, count)
-        The nearest rows known so far, nearest first; the row itself where there is none.
+        The nearest rows known so far, the furthest of them first; the row itself where there is none.
     distances : float32, shape (n, count)
         Their distances; infinity where there is none.
     """
@@ -229,10 +231,68 @@ def dissolve(
         losses[hosts[placed]] = scratch[placed]
 
 
+@njit(**INNER)
+def best_exchange(codes, caps, weights, row, members, source, others, target, count, prefixes, losses):
+    """The row of another class for which it is best to change places with a row.
+
+    O(k): the box of the other class without one of its rows is that of the rows before it and those after it.
+
+    Parameters
+    ----------
+    source, others : int
+        The row's class, and the rows of it besides the row: they stand first in ``members``.
+    target, count : int
+        The other class, and its rows.
+    prefixes : dtype of ``codes``, shape (2, room for rows, LANES)
+        Scratch.
+    losses : float64, shape (room for rows,)
+        Scratch.
+
+    Returns
+    -------
+    position : int
+        Of that row in its class.
+    loss, moved_loss : float
+        Loss of both classes after the exchange, and after the row has moved without one.
+    """
+    lows, highs = prefixes[0], prefixes[1]
+    losses[:count] = 0.0
+    moved_loss = 0.0
+    for lane in range(0, codes.shape[1], LANES):
+        low = load(codes, members[source, 0], lane)
+        high = low
+        for position in range(1, others):
+            member = load(codes, members[source, position], lane)
+            low, high = minimum(low, member), maximum(high, member)
+        before_low = load(codes, row, lane)
+        before_high = before_low
+        after_low, after_high = before_low, before_high
+        for position in range(count):
+            store(lows, position, 0, before_low)
+            store(highs, position, 0, before_high)
+            member = load(codes, members[target, position], lane)
+            before_low, before_high = minimum(before_low, member), maximum(before_high, member)
+        moved_loss += others * weigh(low, high, caps, weights, lane)
+        moved_loss += (count + 1) * weigh(before_low, before_high, caps, weights, lane)
+        for position in range(count - 1, -1, -1):
+            member = load(codes, members[target, position], lane)
+            source_cost = weigh(minimum(low, member), maximum(high, member), caps, weights, lane)
+            target_low = minimum(load(lows, position, 0), after_low)
+            target_high = maximum(load(highs, position, 0), after_high)
+            target_cost = weigh(target_low, target_high, caps, weights, lane)
+            losses[position] += (others + 1) * source_cost + count * target_cost
+            after_low, after_high = minimum(after_low, member), maximum(after_high, member)
+    best = 0
+    for position in range(1, count):
+        if losses[position] < losses[best]:
+            best = position
+    return best, losses[best], moved_loss
+
+
 @njit(nogil=True, cache=True, no_cfunc_wrapper=True)
 def anneal_steps(
     codes, caps, weights, neighbours, k, label, slot, members, sizes, losses, vacant,
-    temperature, cooling, steps, random, hosts, scratch,
+    temperature, cooling, steps, random, hosts, scratch, prefixes,
 ):  # fmt: skip
     """Some steps of annealing; all state is in the arrays, so that the next call goes on from there.
 
@@ -258,6 +318,8 @@ def anneal_steps(
         What the temperature is multiplied with at every step.
     random : uint64, shape (1,)
     hosts : int32; scratch : float64, shape (room for rows,)
+    prefixes : dtype of ``codes``, shape (2, room for rows, LANES)
+        Scratch.
     """
     heat = temperature[0]
     for _ in range(steps):
@@ -275,40 +337,41 @@ def anneal_steps(
             )  # fmt: skip
             continue
 
-        # take the row out of its class, the last one stepping into its place; every other time, and
-        # where that would leave a class that may not stand, a row of the target comes in exchange: of
-        # two drawn at random the one further from the neighbour
+        # take the row out of its class, the last one stepping into its place; the row of the target for
+        # which that is best comes in exchange, or none, if that is better and leaves a class that may stand
         position = slot[row]
-        source_size, target_size = sizes[source] - 1, sizes[target] + 1
-        other_position = sizes[target]
-        other = members[source, source_size]
+        source_size, target_size = sizes[source], sizes[target]
+        other = members[source, source_size - 1]
         members[source, position] = other
-        exchange = below(random, 2) == 0 or not satisfies(members, source, 0, source_size, k)
+        other_position, loss, moved_loss = best_exchange(
+            codes, caps, weights, row, members, source, source_size - 1, target, target_size, prefixes, scratch
+        )
+        exchange, splits = True, False
+        first_loss = second_loss = 0.0
+        if satisfies(members, source, 0, source_size - 1, k):
+            splits = target_size + 1 >= 2 * k
+            if splits:
+                members[target, target_size] = row
+                first_loss, second_loss = lean_apart(
+                    codes, caps, weights, members, target, target_size + 1, vacant, scratch
+                )
+                moved_loss = loss_of_class(codes, members, source, 0, source_size - 1, caps, weights)
+                moved_loss += first_loss + second_loss
+            exchange = loss <= moved_loss
         if exchange:
-            source_size, target_size = source_size + 1, target_size - 1
-            furthest = -1.0
-            for _ in range(2):
-                drawn = below(random, target_size)
-                distance = pair_cost(codes, near, members[target, drawn], caps, weights)
-                if distance > furthest and members[target, drawn] != near:
-                    other_position, furthest = drawn, distance
-            if furthest < 0.0:
-                members[source, position] = row
-                continue
+            splits = False
             other = members[target, other_position]
             members[source, position] = other
+        else:
+            loss = moved_loss
+            other_position = target_size
+            source_size, target_size = source_size - 1, target_size + 1
         members[target, other_position] = row
-        source_loss = loss_of_class(codes, members, source, 0, source_size, caps, weights)
-        splits = target_size >= 2 * k
-        first_loss = second_loss = 0.0
         if splits:
-            first_loss, second_loss = lean_apart(codes, caps, weights, members, target, target_size, vacant, scratch)
-            target_loss = first_loss + second_loss
             stands = halves_satisfy(members, vacant[vacant[0]], target_size, k)
         else:
-            target_loss = loss_of_class(codes, members, target, 0, target_size, caps, weights)
             stands = satisfies(members, target, 0, target_size, k)
-        rise = source_loss + target_loss - losses[source] - losses[target]
+        rise = loss - losses[source] - losses[target]
         if stands and satisfies(members, source, 0, source_size, k) and accepts(random, rise, heat):
             slot[other] = position
             slot[row] = other_position
@@ -316,9 +379,11 @@ def anneal_steps(
             if exchange:
                 label[other] = source
             sizes[source], sizes[target] = source_size, target_size
-            losses[source], losses[target] = source_loss, target_loss
+            losses[source] = loss_of_class(codes, members, source, 0, source_size, caps, weights)
             if splits:
                 split(label, slot, members, sizes, losses, vacant, target, first_loss, second_loss)
+            else:
+                losses[target] = loss_of_class(codes, members, target, 0, target_size, caps, weights)
         else:
             members[source, position] = row
             members[target, other_position] = other

@@ -12,8 +12,10 @@ from kanon_duck.encoding import LANES
 from kanon_duck.kernels.simd import (
     doubles,
     excess,
+    first_lane,
     floats,
     fused,
+    least_number,
     load,
     maximum,
     minimum,
@@ -28,7 +30,7 @@ NO_CLASS = -1
 NO_ENTRY = -1
 LOW, HIGH = 0, 1
 ALL_ENTRIES = (1 << LANES) - 1
-BUCKETS = 16
+BUCKETS = 64
 """Codes of a level column are told apart modulo this number, one 16-bit word for each."""
 ROUNDING = 2.0**-22
 """More than the relative error of a float32 sum for each of its terms."""
@@ -71,8 +73,6 @@ class ClassIndex(NamedTuple):
         First of the blocks below an inner block; NO_ENTRY for a leaf block.
     parents : int64, shape (blocks,)
         Entry that sums up a block; NO_ENTRY for the root.
-    curve : int64, shape (digits, 3)
-        Column, divisor and radix of each digit of the sort key of rows, most significant first.
     """
 
     low: NDArray[np.unsignedinteger]
@@ -90,7 +90,6 @@ class ClassIndex(NamedTuple):
     first_classes: NDArray[np.int64]
     children: NDArray[np.int64]
     parents: NDArray[np.int64]
-    curve: NDArray[np.int64]
 
 
 @njit(nogil=True, cache=True, no_cfunc_wrapper=True)
@@ -108,7 +107,7 @@ def _class_increases(block, row, caps, weights, boxes, costs, sizes, increases):
         room = excess(spread(caps[j]), excess(high, low))
         growth = fused(spread(weights[j]), floats(minimum(distance, room)), growth)
         place += 2
-    store(increases, 0, 0, fused(load(sizes, block, 0), growth, plus(load(costs, block, 0), growth)))
+    store(increases, block, 0, fused(load(sizes, block, 0), growth, plus(load(costs, block, 0), growth)))
 
 
 @njit(nogil=True, cache=True, no_cfunc_wrapper=True)
@@ -134,49 +133,54 @@ def _entry_bounds(block, row, caps, weights, boxes, rooms, codes, costs, sizes, 
     zero, below_rounding = spread(0.0), spread(1.0 - weights.size * ROUNDING)
     safe_growth = fused(doubles(growth), below_rounding, zero)
     cost = maximum(plus(load(costs, block, 0), safe_growth), fused(doubles(united), below_rounding, zero))
-    store(bounds, 0, 0, fused(load(sizes, block, 0), safe_growth, cost))
+    store(bounds, block, 0, fused(load(sizes, block, 0), safe_growth, cost))
 
 
 @njit(nogil=True, cache=True, no_cfunc_wrapper=True)
-def _push(bounds, blocks, length, bound, block):
-    """Add to a heap with the least bound first; returns the new length."""
+def _push(heap_bounds, heap_blocks, length, bound, block):
+    """Add to a heap with the least bound first."""
     place = length
-    while place and bounds[(place - 1) // 2] > bound:
-        bounds[place], blocks[place] = bounds[(place - 1) // 2], blocks[(place - 1) // 2]
-        place = (place - 1) // 2
-    bounds[place], blocks[place] = bound, block
-    return length + 1
+    while place and heap_bounds[(place - 1) // 2] > bound:
+        above = (place - 1) // 2
+        heap_bounds[place], heap_blocks[place] = heap_bounds[above], heap_blocks[above]
+        place = above
+    heap_bounds[place], heap_blocks[place] = bound, block
 
 
 @njit(nogil=True, cache=True, no_cfunc_wrapper=True)
-def _drop_first(bounds, blocks, length):
-    """Remove the first of a heap; returns the new length."""
-    length -= 1
-    bound, block = bounds[length], blocks[length]
+def _raise_first(heap_bounds, heap_blocks, length, bound):
+    """Raise the bound of the first of a heap."""
+    block = heap_blocks[0]
     place, child = 0, 1
     while child < length:
-        if child + 1 < length and bounds[child + 1] < bounds[child]:
+        if child + 1 < length and heap_bounds[child + 1] < heap_bounds[child]:
             child += 1
-        if bounds[child] >= bound:
+        if heap_bounds[child] >= bound:
             break
-        bounds[place], blocks[place] = bounds[child], blocks[child]
+        heap_bounds[place], heap_blocks[place] = heap_bounds[child], heap_blocks[child]
         place, child = child, 2 * child + 1
-    bounds[place], blocks[place] = bound, block
-    return length
+    heap_bounds[place], heap_blocks[place] = bound, block
 
 
 @njit(nogil=True, cache=True, no_cfunc_wrapper=True)
-def best_class(index, row, near, heap_bounds, heap_blocks):
+def new_scratch(index):
+    """What `best_class` needs to work in: bounds of entries, and a heap of the blocks whose entries they are."""
+    blocks = index.children.size
+    return np.empty((blocks, LANES)), np.empty(blocks), np.empty(blocks, np.int64)
+
+
+@njit(nogil=True, cache=True, no_cfunc_wrapper=True)
+def best_class(index, row, scratch):
     """The class whose loss rises least when the row joins it, the lowest number among equals.
+
+    Opened blocks stand in a heap by the least bound of those of their entries that are not opened yet.
 
     Parameters
     ----------
     index : ClassIndex
     row : dtype of the codes, shape (width,)
-    near : int
-        A class that may be near the row, or NO_CLASS: nothing dearer than the best of its block is looked at.
-    heap_bounds, heap_blocks : float64 and int64, shape (blocks + LANES,)
-        Scratch.
+    scratch
+        Of `new_scratch`.
 
     Returns
     -------
@@ -185,68 +189,52 @@ def best_class(index, row, near, heap_bounds, heap_blocks):
     """
     caps, weights, boxes, rooms, codes = index.caps, index.weights, index.boxes, index.rooms, index.codes
     costs, sizes, firsts, children = index.costs, index.least_sizes, index.first_classes, index.children
-    parents = index.parents
+    bounds, heap_bounds, heap_blocks = scratch
     best, least = NO_CLASS, np.inf
-    bounds = heap_bounds[heap_bounds.size - LANES :]
-    limit = np.inf
-    if near != NO_CLASS and index.entries[near] != NO_ENTRY:
-        _class_increases(index.entries[near] // LANES, row, caps, weights, boxes, costs, sizes, bounds)
-        for entry in range(LANES):
-            limit = min(limit, bounds[entry])
-    length = _push(heap_bounds, heap_blocks, 0, 0.0, 0)
-    while length and heap_bounds[0] <= least:
-        block = heap_blocks[0]
-        tied = heap_bounds[0] == least
-        length = _drop_first(heap_bounds, heap_blocks, length)
-        if tied and firsts[parents[block] // LANES, parents[block] % LANES] >= best:
-            continue  # no lower number below, and nothing better
-        below = children[block]
-        if below == NO_ENTRY:
+    block, length = 0, 0
+    while block != NO_ENTRY:
+        if children[block] == NO_ENTRY:
             _class_increases(block, row, caps, weights, boxes, costs, sizes, bounds)
+            for entry in range(LANES):
+                bound = bounds[block, entry]
+                if bound < least or (bound == least and firsts[block, entry] < best):
+                    best, least = firsts[block, entry], bound
         else:
             _entry_bounds(block, row, caps, weights, boxes, rooms, codes, costs, sizes, bounds)
-        for entry in range(LANES):
-            bound = bounds[entry]
-            if bound > limit or bound > least or (bound == least and firsts[block, entry] >= best):
-                continue
-            if below == NO_ENTRY:
-                best, least = firsts[block, entry], bound
-            else:
-                length = _push(heap_bounds, heap_blocks, length, bound, below + entry)
+            _push(heap_bounds, heap_blocks, length, least_number(load(bounds, block, 0)), block)
+            length += 1
+        block = NO_ENTRY
+        while block == NO_ENTRY and length and heap_bounds[0] <= least and heap_bounds[0] < np.inf:
+            parent, bound = heap_blocks[0], heap_bounds[0]
+            entry = first_lane(load(bounds, parent, 0), bound)
+            bounds[parent, entry] = np.inf
+            _raise_first(heap_bounds, heap_blocks, length, least_number(load(bounds, parent, 0)))
+            if bound < least or firsts[parent, entry] < best:  # else no lower number below, and nothing better
+                block = children[parent] + entry
     return best, least
 
 
 @njit(nogil=True, cache=True, no_cfunc_wrapper=True)
-def curve_keys(rows, curve):
-    """Sort key of each row: rows that are alike are looked up in the same blocks, which are then in cache."""
-    keys = np.zeros(rows.shape[0], np.int64)
-    for i in range(keys.size):
-        for digit in range(curve.shape[0]):
-            column, divisor, radix = curve[digit]
-            keys[i] = keys[i] * radix + rows[i, column] // divisor % radix
-    return keys
+def best_classes(index, rows, classes, increases):
+    """Look up every row."""
+    scratch = new_scratch(index)
+    for i in range(rows.shape[0]):
+        classes[i], increases[i] = best_class(index, rows[i], scratch)
 
 
 @njit(nogil=True, cache=True, no_cfunc_wrapper=True)
-def best_classes(index, rows, order, classes, increases):
-    """Look up every row; ``order`` is the sequence in which, rows that are alike one after the other."""
-    heap_bounds = np.empty(index.children.size + LANES)
-    heap_blocks = np.empty(index.children.size + LANES, np.int64)
-    near = NO_CLASS
-    for row in order:
-        near, increases[row] = best_class(index, rows[row], near, heap_bounds, heap_blocks)
-        classes[row] = near
+def _write_column(index, block, entry, j, low, high):
+    """Write a class's codes in one column to a leaf entry; returns whether that changed."""
+    changed = _replace(index.boxes[block, j, LOW], entry, low)
+    return changed | _replace(index.boxes[block, j, HIGH], entry, high)
 
 
 @njit(nogil=True, cache=True, no_cfunc_wrapper=True)
-def _write_class(index, label):
-    """Copy a class to its leaf entry."""
-    block, entry = divmod(index.entries[label], LANES)
+def _write_totals(index, block, entry, label):
+    """Write a class's cost, size and number to a leaf entry."""
     low, high = index.low[label], index.high[label]
     cost = 0.0
     for j in range(index.weights.size):
-        index.boxes[block, j, LOW, entry] = low[j]
-        index.boxes[block, j, HIGH, entry] = high[j]
         cost += index.weights[j] * min(high[j] - low[j], index.caps[j])
     index.costs[block, entry] = cost
     index.least_sizes[block, entry] = index.sizes[label]
@@ -254,14 +242,27 @@ def _write_class(index, label):
 
 
 @njit(nogil=True, cache=True, no_cfunc_wrapper=True)
+def _write_class(index, label):
+    """Copy a class to its leaf entry, and bring what is above it up to date in the columns that change."""
+    block, entry = divmod(index.entries[label], LANES)
+    for j in range(index.weights.size):
+        if _write_column(index, block, entry, j, index.low[label, j], index.high[label, j]):
+            _climb_column(index, block, j)
+    _write_totals(index, block, entry, label)
+    _climb_totals(index, block)
+
+
+@njit(nogil=True, cache=True, no_cfunc_wrapper=True)
 def _clear_entry(index, block, entry):
     """Empty a leaf entry: no row is ever sent to it, and it widens no hull."""
+    largest = index.boxes.dtype.type(-1)
     for j in range(index.weights.size):
-        index.boxes[block, j, LOW, entry] = index.boxes.dtype.type(-1)  # the largest code
-        index.boxes[block, j, HIGH, entry] = 0
+        if _write_column(index, block, entry, j, largest, 0):
+            _climb_column(index, block, j)
     index.costs[block, entry] = np.inf
     index.least_sizes[block, entry] = np.finfo(np.float64).max
     index.first_classes[block, entry] = np.iinfo(np.int64).max
+    _climb_totals(index, block)
 
 
 @njit(nogil=True, cache=True, no_cfunc_wrapper=True)
@@ -270,23 +271,6 @@ def _replace(array, place, value):
     changed = array[place] != value
     array[place] = value
     return changed
-
-
-@njit(nogil=True, cache=True, no_cfunc_wrapper=True)
-def _summarize_column(index, block, j, parent, place):
-    """Sum up the boxes and rooms of a block in one column; returns whether that changed."""
-    leaf = index.children[block] == NO_ENTRY
-    lows, highs, cap = index.boxes[block, j, LOW], index.boxes[block, j, HIGH], index.caps[j]
-    low, high, room = lows[0], highs[0], cap
-    for entry in range(LANES):
-        low, high = min(low, lows[entry]), max(high, highs[entry])
-        if not leaf:
-            room = min(room, index.rooms[block, j, entry])
-        elif lows[entry] <= highs[entry]:  # not empty
-            room = min(room, cap - min(highs[entry] - lows[entry], cap))
-    changed = _replace(index.boxes[parent, j, LOW], place, low)
-    changed |= _replace(index.boxes[parent, j, HIGH], place, high)
-    return changed | _replace(index.rooms[parent, j], place, room)
 
 
 @njit(nogil=True, cache=True, no_cfunc_wrapper=True)
@@ -310,8 +294,36 @@ def _summarize_codes(index, block, j, parent, place):
 
 
 @njit(nogil=True, cache=True, no_cfunc_wrapper=True)
-def _summarize(index, block):
-    """Sum up a block in its parent's entry; returns whether that changed."""
+def _summarize_column(index, block, j):
+    """Sum up a block in one column in its parent's entry; returns whether that changed."""
+    parent, place = divmod(index.parents[block], LANES)
+    leaf = index.children[block] == NO_ENTRY
+    lows, highs, cap = index.boxes[block, j, LOW], index.boxes[block, j, HIGH], index.caps[j]
+    low, high, room = lows[0], highs[0], cap
+    for entry in range(LANES):
+        low, high = min(low, lows[entry]), max(high, highs[entry])
+        if not leaf:
+            room = min(room, index.rooms[block, j, entry])
+        elif lows[entry] <= highs[entry]:  # not empty
+            room = min(room, cap - min(highs[entry] - lows[entry], cap))
+    changed = _replace(index.boxes[parent, j, LOW], place, low)
+    changed |= _replace(index.boxes[parent, j, HIGH], place, high)
+    changed |= _replace(index.rooms[parent, j], place, room)
+    if cap == 1:
+        changed |= _summarize_codes(index, block, j, parent, place)
+    return changed
+
+
+@njit(nogil=True, cache=True, no_cfunc_wrapper=True)
+def _climb_column(index, block, j):
+    """After a change of a leaf block in one column, bring the entries above it up to date."""
+    while index.parents[block] != NO_ENTRY and _summarize_column(index, block, j):
+        block = index.parents[block] // LANES
+
+
+@njit(nogil=True, cache=True, no_cfunc_wrapper=True)
+def _summarize_totals(index, block):
+    """Sum up costs, sizes and class numbers of a block in its parent's entry; returns whether that changed."""
     parent, place = divmod(index.parents[block], LANES)
     cost, size, first = np.inf, np.inf, index.first_classes[block, 0]
     for entry in range(LANES):
@@ -320,18 +332,13 @@ def _summarize(index, block):
         first = min(first, index.first_classes[block, entry])
     changed = _replace(index.costs[parent], place, cost)
     changed |= _replace(index.least_sizes[parent], place, size)
-    changed |= _replace(index.first_classes[parent], place, first)
-    for j in range(index.weights.size):
-        changed |= _summarize_column(index, block, j, parent, place)
-        if index.caps[j] == 1:
-            changed |= _summarize_codes(index, block, j, parent, place)
-    return changed
+    return changed | _replace(index.first_classes[parent], place, first)
 
 
 @njit(nogil=True, cache=True, no_cfunc_wrapper=True)
-def _climb(index, block):
-    """After a change of a leaf block, bring the entries above it up to date."""
-    while index.parents[block] != NO_ENTRY and _summarize(index, block):
+def _climb_totals(index, block):
+    """After a change of a leaf block's costs, sizes or class numbers, bring the entries above it up to date."""
+    while index.parents[block] != NO_ENTRY and _summarize_totals(index, block):
         block = index.parents[block] // LANES
 
 
@@ -339,10 +346,16 @@ def _climb(index, block):
 def fill_tree(index):
     """Write every class that has an entry, then sum up all blocks from the leaves to the root."""
     for label in range(index.used[0]):
-        if index.entries[label] != NO_ENTRY:
-            _write_class(index, label)
+        if index.entries[label] == NO_ENTRY:
+            continue
+        block, entry = divmod(index.entries[label], LANES)
+        for j in range(index.weights.size):
+            _write_column(index, block, entry, j, index.low[label, j], index.high[label, j])
+        _write_totals(index, block, entry, label)
     for block in range(index.children.size - 1, 0, -1):
-        _summarize(index, block)
+        for j in range(index.weights.size):
+            _summarize_column(index, block, j)
+        _summarize_totals(index, block)
 
 
 @njit(nogil=True, cache=True, no_cfunc_wrapper=True)
@@ -354,7 +367,6 @@ def join_class(index, label, row):
         high[j] = max(high[j], row[j])
     index.sizes[label] += 1
     _write_class(index, label)
-    _climb(index, index.entries[label] // LANES)
 
 
 @njit(nogil=True, cache=True, no_cfunc_wrapper=True)
@@ -369,13 +381,12 @@ def _set_class(index, label, low, high, size):
 def replace_class(index, label, low, high, size):
     """Give a class a new box and size; one of size 0 leaves the tree, so no row is sent to it."""
     _set_class(index, label, low, high, size)
-    block, entry = divmod(index.entries[label], LANES)
     if size == 0:
+        block, entry = divmod(index.entries[label], LANES)
         _clear_entry(index, block, entry)
         index.entries[label] = NO_ENTRY
     else:
         _write_class(index, label)
-    _climb(index, block)
 
 
 @njit(nogil=True, cache=True, no_cfunc_wrapper=True)
@@ -403,7 +414,6 @@ def add_class(index, near, low, high, size):
     index.entries[label] = entry
     _set_class(index, label, low, high, size)
     _write_class(index, label)
-    _climb(index, entry // LANES)
     return label
 
 
@@ -414,12 +424,10 @@ def insert_rows(index, rows, labels, begin, full):
     Stops after a row that brings its class to ``full`` rows; returns the position after the last row that
     joined. Once the caller has split the class ``labels[position - 1]``, it resumes from there.
     """
-    heap_bounds = np.empty(index.children.size + LANES)
-    heap_blocks = np.empty(index.children.size + LANES, np.int64)
-    label = NO_CLASS
+    scratch = new_scratch(index)
     for position in range(begin, rows.shape[0]):
         row = rows[position]
-        label, _ = best_class(index, row, label, heap_bounds, heap_blocks)
+        label, _ = best_class(index, row, scratch)
         labels[position] = label
         if label == NO_CLASS:
             continue

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from kanon_duck.encoding import LANES
 from kanon_duck.kernels.box import NO_CLASS
-from kanon_duck.kernels.class_index import add_class, best_class, replace_class
+from kanon_duck.kernels.class_index import add_class, best_class, new_scratch, replace_class
 from kanon_duck.kernels.partition import NO_ROW, clear_box, enlist, fit_box, gather, join_box, sort_rows
 from kanon_duck.kernels.satisfies import satisfies
 from kanon_duck.kernels.split import divide
@@ -50,12 +49,10 @@ def maintain(codes, labels, first, following, index, classes, rows, position, un
     tuple of int, int and bool
         The next ``position`` and ``unsplit``; and whether the index needs free entries to go on.
     """
-    heap_bounds = np.empty(index.children.size + LANES)
-    heap_blocks = np.empty(index.children.size + LANES, np.int64)
+    scratch = new_scratch(index)
     low, high = np.empty(codes.shape[1], codes.dtype), np.empty(codes.shape[1], codes.dtype)
     steps = 2 * classes.size + rows.size
     work = 0
-    near = NO_CLASS
     while work < STRETCH and (position < steps or unsplit != NO_CLASS):
         # each round changes the list of at most one old class, and leaves its new box in low and high
         row, changed, size = NO_ROW, NO_CLASS, 0
@@ -109,8 +106,7 @@ def maintain(codes, labels, first, following, index, classes, rows, position, un
             position += 1
         if row != NO_ROW:
             work += LOOK_UP
-            changed, _ = best_class(index, codes[row], near, heap_bounds, heap_blocks)
-            near = changed
+            changed, _ = best_class(index, codes[row], scratch)
             if changed != NO_CLASS:
                 labels[row] = changed
                 following[row] = first[changed]

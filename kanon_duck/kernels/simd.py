@@ -69,6 +69,20 @@ def _signed(builder, numbers):
     return numbers
 
 
+def _fold(builder, vector, combine):
+    """Combine the halves of a vector until one number is left: a fixed pattern, so every processor agrees."""
+    lanes = LANES
+    while lanes > 1:
+        lanes //= 2
+        mask = ir.VectorType(ir.IntType(32), lanes)
+        halves = [
+            builder.shuffle_vector(vector, vector, ir.Constant(mask, list(range(first, first + lanes))))
+            for first in (0, lanes)
+        ]
+        vector = combine(*halves)
+    return builder.extract_element(vector, ir.Constant(ir.IntType(32), 0))
+
+
 @intrinsic
 def load(_typing, array, row, lane):
     """Elements ``lane`` to ``lane + LANES - 1`` of a row."""
@@ -204,11 +218,34 @@ def fused(_typing, first, second, third):
 
 
 @intrinsic
-def weigh(_typing, low, high, caps, weights, lane):
-    """The sum of ``weights * min(high - low, caps)`` over one block of lanes, as float32.
+def least_number(_typing, vector):
+    """The least number of a vector of floats."""
 
-    Halves are added pairwise in a fixed pattern: every processor arrives at the same sum.
-    """
+    def build(_context, builder, _signature, arguments):
+        return _fold(
+            builder,
+            arguments[0],
+            lambda first, second: builder.select(builder.fcmp_ordered("<", first, second), first, second),
+        )
+
+    return vector.dtype(vector), build
+
+
+@intrinsic
+def first_lane(_typing, vector, number):
+    """The first lane that holds a number, which one does; floats."""
+
+    def build(_context, builder, _signature, arguments):
+        found = builder.fcmp_ordered("==", arguments[0], _repeat(builder, arguments[1]))
+        bits = builder.bitcast(found, ir.IntType(LANES))
+        return builder.zext(builder.cttz(bits, ir.IntType(1)(1)), ir.IntType(64))
+
+    return types.int64(vector, vector.dtype), build
+
+
+@intrinsic
+def weigh(_typing, low, high, caps, weights, lane):
+    """The sum of ``weights * min(high - low, caps)`` over one block of lanes, as float32."""
 
     def build(context, builder, signature, arguments):
         low, high, caps, weights, lane = arguments
@@ -219,15 +256,6 @@ def weigh(_typing, low, high, caps, weights, lane):
         extent = builder.select(builder.icmp_unsigned("<", extent, cap), extent, cap)
         # a cap is at most half of the dtype's range, so the sign bit is free
         total = builder.fmul(builder.sitofp(_signed(builder, extent), weight.type), weight)
-        lanes = LANES
-        while lanes > 1:
-            lanes //= 2
-            mask = ir.VectorType(ir.IntType(32), lanes)
-            halves = [
-                builder.shuffle_vector(total, total, ir.Constant(mask, list(range(first, first + lanes))))
-                for first in (0, lanes)
-            ]
-            total = builder.fadd(*halves)
-        return builder.extract_element(total, ir.Constant(ir.IntType(32), 0))
+        return _fold(builder, total, builder.fadd)
 
     return types.float32(low, high, caps, weights, types.intp), build

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_duck.call import Call
+from kanon_duck.call import Call, no_checkpoint
 from kanon_duck.clustering.auto import steps_per_row
+from kanon_duck.clustering.order import order
 from kanon_duck.clustering.parallel import part
 from kanon_duck.kernels.box import NO_CLASS
-from kanon_duck.kernels.class_index import curve_keys
 from kanon_duck.maintenance.changes import changes, keep_numbers
 from kanon_duck.maintenance.i3m import delete_rows, insert_rows, split_large
 from kanon_duck.maintenance.improve import improve_touched
@@ -63,8 +63,8 @@ def bring_in(
             found = cluster(call, settings, state.microdata.take(arriving).encoding)
             labels[arriving] = np.where(found == NO_CLASS, NO_CLASS, found + labels.max() + 1)
     else:
-        keys = curve_keys(encoding.codes[arriving], partition.class_index.curve)
-        placed = arriving[np.argsort(keys, kind="stable")]
+        # rows that are alike are placed one after the other: what they look at is in the cache then
+        placed = arriving[order(state.microdata.take(arriving).encoding, k, no_checkpoint)]
         partition = insert_rows(partition, placed, k, part(call.checkpoint, 0.4, 0.7))
         labels = partition.labels
         if settings.method == "auto":

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
-from kanon_duck import names
 from kanon_duck.arguments import shown
 from kanon_duck.call import Call, Row
 from kanon_duck.catalog import (
@@ -63,8 +62,7 @@ def _with_changes(call: Call, view: MaskedView) -> Call:
     typed = {name: value for name, value in call.arguments.items() if value is not None and name != "view_name"}
     stored = stored_call(call, view)
     schema = call.schema if "source" in typed else stored.schema
-    named = {"view_name": names.display((view.schema, view.view))}
-    return replace(stored, arguments={**stored.arguments, **typed, **named}, schema=schema)
+    return replace(stored, arguments={**stored.arguments, **typed}, schema=schema)
 
 
 def _refuse_other_columns(call: Call, view: MaskedView, settings: Settings) -> None:

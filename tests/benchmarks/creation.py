@@ -13,8 +13,9 @@ from __future__ import annotations
 import argparse
 import tempfile
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -25,12 +26,13 @@ from kanon_duck.clustering.order import order
 from kanon_duck.microdata import Microdata
 from tests.benchmarks import peers, phases, report, synthetic
 from tests.benchmarks.one_call import create, drop, in_new_process, mask
-from tests.benchmarks.report import Figure
 from tests.benchmarks.tables import (
     ADULT,
     CHOOSING,
     HELD_OUT,
     QUALITY_K,
+    SENSITIVE,
+    SPEED_K,
     Table,
     create_synthetic,
     data_folder,
@@ -50,10 +52,42 @@ ADULT_GOALS = {3: "0.24", 5: "0.38, 2 s", 10: "0.60", 25: "0.98"}
 PEERS = {"anonypy": [0.0], "anjana": [0.0, 10.0]}
 """The tools beside ours, and the percent of the rows that they may leave out."""
 
-SPEED_K = 5
-"""What speed, other tools and phases are measured at."""
+SIZES = "synthetic"
+"""The made-up tables of rising size."""
 
-SENSITIVE = ", sensitive => 'diagnosis'"
+
+@dataclass(frozen=True)
+class Figure:
+    """One line of the table.
+
+    Attributes
+    ----------
+    data, half : str
+        The table, and which half of the tables it belongs to, if any.
+    rows, k : int
+    method : str
+    loss : float
+        Information loss per row.
+    seconds : float
+    goal : str
+    ratio : float or None
+        Of the loss to that of ``baseline``, which was measured in the same run.
+    baseline : str
+    memory : str
+        Peak of the process, where it was measured.
+    """
+
+    data: str
+    half: str
+    rows: int
+    k: int
+    method: str
+    loss: float
+    seconds: float
+    goal: str = ""
+    ratio: float | None = None
+    baseline: str = ""
+    memory: str = ""
 
 
 def measured(connection: duckdb.DuckDBPyConnection, table: Table, half: str, k: int, method: str) -> Figure:
@@ -141,22 +175,20 @@ def on_many_rows(folder: Path, sizes: list[int]) -> Iterator[Figure]:
     for rows in sizes:
         file = folder / f"{rows}.db"
         with kanon_duck.connect(str(file)) as connection:
-            create_synthetic(connection, report.SIZES, rows)
-        call = in_new_process(file, report.SIZES, str(synthetic.QUASI_IDENTIFIERS), SPEED_K, SENSITIVE)
+            create_synthetic(connection, SIZES, rows)
+        call = in_new_process(file, SIZES, str(synthetic.QUASI_IDENTIFIERS), SPEED_K, SENSITIVE)
         with kanon_duck.connect(str(file)) as connection:
-            fixed = every_k_rows(encoded(connection, report.SIZES, synthetic.QUASI_IDENTIFIERS).microdata, SPEED_K)
+            fixed = every_k_rows(encoded(connection, SIZES, synthetic.QUASI_IDENTIFIERS).microdata, SPEED_K)
         goal = "5 s, 1.5 GB, ratio 0.80" if rows == 1_000_000 else ""
         memory = f"{call.peak_memory:.2f} GB ({call.memory_before:.2f} before)" if call.peak_memory else ""
-        figure = Figure(
-            report.SIZES, "", call.rows, SPEED_K, "auto medium", call.loss, call.second, goal, memory=memory
-        )
+        figure = Figure(SIZES, "", call.rows, SPEED_K, "auto medium", call.loss, call.second, goal, memory=memory)
         yield replace(figure, ratio=call.loss / fixed, baseline="same order cut every k rows")
 
 
 def starting(database: Path, folder: Path) -> str:
     """Seconds of the first call ever, with nothing compiled, and what a later process adds to a warm call."""
     cold, later = (
-        in_new_process(database, report.SIZES, str(synthetic.QUASI_IDENTIFIERS), SPEED_K, SENSITIVE, folder / "numba")
+        in_new_process(database, SIZES, str(synthetic.QUASI_IDENTIFIERS), SPEED_K, SENSITIVE, folder / "numba")
         for _ in range(2)
     )
     rows = [
@@ -188,9 +220,29 @@ def profiles(folder: Path, real: Path | None, rows: int) -> str:
         with open_table(ADULT, real) as connection:
             columns["Adult, 30,162 rows"] = profile(connection, ADULT.name, ADULT.quasi_identifiers)
     with kanon_duck.connect(str(folder / f"{rows}.db")) as connection:
-        columns[f"made-up, {rows:,} rows"] = profile(connection, report.SIZES, synthetic.QUASI_IDENTIFIERS, SENSITIVE)
+        columns[f"made-up, {rows:,} rows"] = profile(connection, SIZES, synthetic.QUASI_IDENTIFIERS, SENSITIVE)
     names = [*phases.FUNCTIONS, "everything else", "whole call"]
     return report.lines(["seconds", *columns], [list(row) for row in zip(names, *columns.values(), strict=True)])
+
+
+def draw_plots(figures: list[Figure], output: Path) -> None:
+    """Loss against seconds on Adult, where it was measured, and seconds against rows."""
+
+    def loss(axes: Any) -> None:
+        for each in on_adult:
+            axes.scatter(each.seconds, each.loss, label=each.method)
+        axes.set(xscale="log", yscale="log", xlabel="seconds", ylabel="information loss per row", title="Adult, k = 5")
+        axes.legend(loc="upper left", bbox_to_anchor=(1, 1))  # beside the points, not over them
+
+    def sizes(axes: Any) -> None:
+        axes.plot([each.rows for each in made_up], [each.seconds for each in made_up], marker="o")
+        axes.set(xscale="log", yscale="log", xlabel="rows", ylabel="seconds", title="auto, k = 5, 10 quasi-identifiers")
+
+    on_adult = [each for each in figures if each.data == ADULT.name and each.k == SPEED_K]
+    made_up = [each for each in figures if each.data == SIZES and not each.half]
+    if on_adult:
+        report.plot(output / "loss_against_seconds.png", loss)
+    report.plot(output / "seconds_against_rows.png", sizes)
 
 
 def main() -> None:
@@ -202,22 +254,25 @@ def main() -> None:
     options.output.mkdir(parents=True, exist_ok=True)
     before = report.busy()
     figures: list[Figure] = []
-    sections: list[tuple[str, str]] = []
+    parts: list[str] = []
     notes = report.machine()
     real = data_folder()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         sizes = sorted({options.rows // 100, options.rows // 10, options.rows // 3, options.rows})
         figures += on_many_rows(folder, sizes)
-        sections.append(("Starting", starting(folder / f"{sizes[0]}.db", folder)))
-        sections.append(("Where the time goes", profiles(folder, real, sizes[-1])))
+        parts.append(report.section("Starting", starting(folder / f"{sizes[0]}.db", folder)))
+        parts.append(report.section("Where the time goes", profiles(folder, real, sizes[-1])))
     if real is None:
         notes.append("KANON_DUCK_DATA is not set: the quality of the methods was left out")
     else:
         made, told = on_real_tables(real)
         figures, notes = made + figures, notes + summary(made) + told
     notes.append(f"load of the machine: {before} at the beginning, {report.busy()} at the end")
-    print(report.write(figures, sections, notes, options.output))
+    report.write_csv(figures, options.output / "creation.csv")
+    draw_plots(figures, options.output)
+    parts = [report.table(figures), *parts]
+    print(report.write("Creating a masked view", notes, parts, options.output / "creation.md"))
 
 
 if __name__ == "__main__":

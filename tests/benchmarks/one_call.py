@@ -1,9 +1,9 @@
-"""One call of create_masked_view through SQL: timed, checked, and its view dropped again.
+"""Calls that make releases of one masked view through SQL: timed, and what they release is checked.
 
     python -m tests.benchmarks.one_call DATABASE TABLE QUASI_IDENTIFIERS K OPTIONS
 
-does so twice in a process of its own, and prints what `NewProcess` holds as JSON. The module loads nothing but
-the standard library, so that the process measures the time to load everything else.
+makes the view and drops it again, twice in a process of its own, and prints what `NewProcess` holds as JSON. The
+module loads nothing but the standard library, so that the process measures the time to load everything else.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import sys
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import duckdb
@@ -40,27 +40,51 @@ def drop(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 @dataclass(frozen=True)
-class Created:
-    """A masked view that was made, checked and dropped; ``loss`` is per row."""
+class Release:
+    """A release that has passed its check.
+
+    Attributes
+    ----------
+    rows : int
+    loss : float
+        Per row.
+    seconds, processor : float
+        Of the wall clock, and of the processor in all threads.
+    """
 
     rows: int
     loss: float
     seconds: float
+    processor: float
+
+
+def _checked(connection: duckdb.DuckDBPyConnection, call: str, seconds: float, processor: float) -> Release:
+    """The current release of the view ``benchmark``, which a call made in some seconds."""
+    [(rows, loss, passed)] = connection.execute(
+        "SELECT r.rows, r.information_loss_per_row, c.passed "
+        "FROM kanon.releases AS r JOIN kanon.check('benchmark') AS c USING (release) WHERE r.view_name = 'benchmark'"
+    ).fetchall()
+    if not passed:
+        raise AssertionError(f"{call}: the release does not pass its check")
+    return Release(rows, loss, seconds, processor)
 
 
 def create(
     connection: duckdb.DuckDBPyConnection, table: str, quasi_identifiers: str, k: int, more: str = ""
-) -> Created:
+) -> Release:
     """Make a view as `mask` does, check it, and drop it."""
+    processor = time.process_time()
     seconds = mask(connection, table, quasi_identifiers, k, more)
-    [(rows, loss, passed)] = connection.execute(
-        "SELECT r.rows, r.information_loss_per_row, c.passed "
-        "FROM kanon.releases AS r, kanon.check('benchmark') AS c WHERE r.view_name = 'benchmark'"
-    ).fetchall()
+    made = _checked(connection, f"{table}, k = {k}{more}", seconds, time.process_time() - processor)
     drop(connection)
-    if not passed:
-        raise AssertionError(f"{table}, k = {k}{more}: the release does not pass its check")
-    return Created(rows, loss, seconds)
+    return made
+
+
+def release(connection: duckdb.DuckDBPyConnection, verb: str) -> Release:
+    """Let refresh, rebuild or optimize make the next release of the view that `mask` made, and check it."""
+    started, processor = time.perf_counter(), time.process_time()
+    connection.execute(f"CALL kanon.{verb}('benchmark')").fetchall()
+    return _checked(connection, verb, time.perf_counter() - started, time.process_time() - processor)
 
 
 @dataclass(frozen=True)
@@ -96,10 +120,21 @@ def in_new_process(
     database: Path, table: str, quasi_identifiers: str, k: int, more: str = "", numba_cache: Path | None = None
 ) -> NewProcess:
     """Make a masked view of a table in a database file, twice, in a new process."""
-    environment = os.environ | ({"NUMBA_CACHE_DIR": str(numba_cache)} if numba_cache else {})
-    command = [sys.executable, "-m", "tests.benchmarks.one_call", str(database), table, quasi_identifiers, str(k), more]
-    printed = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True).stdout
-    return NewProcess(**json.loads(printed))
+    environment = {"NUMBA_CACHE_DIR": str(numba_cache)} if numba_cache else {}
+    arguments = [str(database), table, quasi_identifiers, str(k), more]
+    return NewProcess(**printed_by("tests.benchmarks.one_call", arguments, environment))
+
+
+def printed_by(module: str, arguments: list[str], environment: dict[str, str] | None = None) -> dict[str, Any]:
+    """What a module prints as JSON when it runs in a new process."""
+    process = subprocess.run(
+        [sys.executable, "-m", module, *arguments],
+        env=os.environ | (environment or {}),
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    return json.loads(process.stdout)
 
 
 def _memory(field: str) -> float:

@@ -1,60 +1,26 @@
-"""The report of a benchmark: a table as Markdown and CSV, plots of it, and where it ran."""
+"""The report of a benchmark: tables as Markdown and CSV, plots, and where it ran."""
 
 from __future__ import annotations
 
 import csv
 import os
 import platform
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import duckdb
-import matplotlib
 import numba
 import numpy as np
 
 import kanon_duck
 
-matplotlib.use("Agg")
-from matplotlib import pyplot  # noqa: E402
+FORMATS = {"rows": ",", "loss": ".4f", "seconds": ".3g", "ratio": ".3f", "value": ".4g"}
+"""How numbers are shown, by the last word of their name."""
 
-ADULT, SIZES = "adult", "synthetic"
-"""The tables that have a plot, where they were measured."""
-
-
-@dataclass(frozen=True)
-class Figure:
-    """One line of the table.
-
-    Attributes
-    ----------
-    data, half : str
-        The table, and which half of the tables it belongs to, if any.
-    rows, k : int
-    method : str
-    loss : float
-        Information loss per row.
-    seconds : float
-    goal : str
-    ratio : float or None
-        Of the loss to that of ``baseline``, which was measured in the same run.
-    baseline : str
-    memory : str
-        Peak of the process, where it was measured.
-    """
-
-    data: str
-    half: str
-    rows: int
-    k: int
-    method: str
-    loss: float
-    seconds: float
-    goal: str = ""
-    ratio: float | None = None
-    baseline: str = ""
-    memory: str = ""
+PLOTS = find_spec("matplotlib") is not None
 
 
 def machine() -> list[str]:
@@ -69,6 +35,7 @@ def machine() -> list[str]:
         f"kanon_duck {kanon_duck.__version__}, Python {platform.python_version()}, DuckDB {duckdb.__version__}, "
         f"numba {numba.__version__}, NumPy {np.__version__}",
         f"{processor}, {os.cpu_count()} cores, {memory:.0f} GB of memory, {platform.system()} {platform.release()}",
+        *([] if PLOTS else ["matplotlib is not installed: the plots were left out"]),
     ]
 
 
@@ -82,60 +49,62 @@ def lines(headings: list[str], rows: list[list[str]]) -> str:
     return "\n".join(f"| {' | '.join(cells)} |" for cells in [headings, ["---"] * len(headings), *rows])
 
 
-def _cells(figure: Figure) -> list[str]:
-    shown: dict[str, Any] = vars(figure) | {
-        "rows": f"{figure.rows:,}",
-        "loss": f"{figure.loss:.4f}",
-        "seconds": f"{figure.seconds:.2f}",
-        "ratio": "" if figure.ratio is None else f"{figure.ratio:.3f}",
-    }
-    return [str(value) for value in shown.values()]
+def _cell(name: str, value: Any) -> str:
+    return "" if value is None else format(value, FORMATS.get(name.split("_")[-1], ""))
 
 
-def write(figures: list[Figure], sections: list[tuple[str, str]], notes: list[str], output: Path) -> str:
-    """Write ``creation.md``, ``creation.csv`` and the plots; returns the Markdown.
+def table(figures: Sequence[Any]) -> str:
+    """Dataclasses of one kind as a table in Markdown, a line for each."""
+    names = [field.name for field in fields(figures[0])]
+    headings = ["loss per row" if name == "loss" else name.replace("_", " ") for name in names]
+    return lines(headings, [[_cell(name, getattr(each, name)) for name in names] for each in figures])
+
+
+def write_csv(figures: Sequence[Any], file: Path) -> None:
+    """Write dataclasses of one kind, a line for each."""
+    with file.open("w", newline="", encoding="utf-8") as opened:
+        writer = csv.writer(opened)
+        writer.writerow(field.name for field in fields(figures[0]))
+        writer.writerows(vars(each).values() for each in figures)
+
+
+def write(title: str, notes: list[str], parts: list[str], file: Path) -> str:
+    """Write the report as Markdown, and return it.
 
     Parameters
     ----------
-    figures : list of Figure
-    sections : list of (heading, Markdown)
-        Further parts of the report.
+    title : str
     notes : list of str
-        What stands above it.
-    output : Path
-        An existing folder.
+        What stands at its beginning.
+    parts : list of str
+        Its tables and `section`s.
+    file : Path
+        In an existing folder.
     """
-    headings = [field.name for field in fields(Figure)]
-    with (output / "creation.csv").open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(headings)
-        writer.writerows(vars(figure).values() for figure in figures)
-    parts = [
-        "# Creating a masked view",
-        "\n".join(f"- {note}" for note in notes),
-        lines(["loss per row" if name == "loss" else name for name in headings], [_cells(each) for each in figures]),
-        *(f"## {heading}\n\n{text}" for heading, text in sections),
-    ]
-    text = "\n\n".join(parts) + "\n"
-    (output / "creation.md").write_text(text, encoding="utf-8")
-    on_adult = [each for each in figures if each.data == ADULT and each.k == 5]
-    if on_adult:
-        _plot_loss(on_adult, output / "loss_against_seconds.png")
-    _plot_sizes([each for each in figures if each.data == SIZES and not each.half], output / "seconds_against_rows.png")
+    text = "\n\n".join([f"# {title}", "\n".join(f"- {note}" for note in notes), *parts]) + "\n"
+    file.write_text(text, encoding="utf-8")
     return text
 
 
-def _plot_loss(figures: list[Figure], file: Path) -> None:
-    plot, axes = pyplot.subplots(layout="constrained")
-    for each in figures:
-        axes.scatter(each.seconds, each.loss, label=each.method)
-    axes.set(xscale="log", yscale="log", xlabel="seconds", ylabel="information loss per row", title="Adult, k = 5")
-    axes.legend(loc="upper left", bbox_to_anchor=(1, 1))  # beside the points, not over them
-    plot.savefig(file)
+def section(heading: str, text: str) -> str:
+    """A part of a report under a heading."""
+    return f"## {heading}\n\n{text}"
 
 
-def _plot_sizes(figures: list[Figure], file: Path) -> None:
-    plot, axes = pyplot.subplots(layout="constrained")
-    axes.plot([each.rows for each in figures], [each.seconds for each in figures], marker="o")
-    axes.set(xscale="log", yscale="log", xlabel="rows", ylabel="seconds", title="auto, k = 5, 10 quasi-identifiers")
-    plot.savefig(file)
+def plot(file: Path, draw: Callable[[Any], None], rows: int = 1, columns: int = 1) -> None:
+    """Write a plot, where matplotlib is installed.
+
+    Parameters
+    ----------
+    file : Path
+        In an existing folder.
+    draw : function
+        Draws into the axes, of which there are several if there are several rows or columns of them.
+    """
+    if not PLOTS:
+        return
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6.4 * columns, 4.8 * rows), layout="constrained")
+    draw(figure.subplots(rows, columns))
+    figure.savefig(file)

@@ -28,7 +28,7 @@ from tests.benchmarks.tables import CHOOSING, QUALITY_K, data_folder, encoded, l
 
 VALUES: dict[str, list[float]] = {
     "order.CURVE_PRICE": [1, 2, 3, 6, 8, 16],
-    "anneal.WINDOW": [1 << 10, 1 << 11, 1 << 13, 1 << 14],
+    "anneal.WINDOW": [1 << 9, 1 << 10, 1 << 12, 1 << 13],
     "anneal.MOST_ORDERS": [2, 3, 4, 8, 12],
     "anneal.REACH": [2, 3, 6, 8],
     "anneal.COLD": [0.01, 0.02, 0.045, 0.06],

@@ -93,6 +93,12 @@ def _published(
 QUALITY_K = (3, 5, 10)
 """What both halves are clustered for."""
 
+SPEED_K = 5
+"""What speed is measured at."""
+
+SENSITIVE = ", sensitive => 'diagnosis'"
+"""An option for the made-up table."""
+
 SYNTHETIC_ROWS = 100_000
 ADULT = Table(
     "adult",

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from kanon_duck.call import Call, no_checkpoint
 from kanon_duck.clustering.auto import steps_per_row
+from kanon_duck.clustering.declared import cluster
 from kanon_duck.clustering.order import order
 from kanon_duck.clustering.parallel import part
 from kanon_duck.kernels.box import NO_CLASS
@@ -17,7 +18,6 @@ from kanon_duck.maintenance.optimization import optimize
 from kanon_duck.maintenance.partition import Partition, build_partition, regrouped
 from kanon_duck.maintenance.state import State
 from kanon_duck.settings import Settings
-from kanon_duck.whole import cluster
 
 
 def bring_in(

@@ -1,21 +1,16 @@
-"""A whole release from the rows of the source: the way of a first release, of a rebuild and of static maintenance."""
+"""A whole release from the rows of the source: the way of a first release and of a rebuild."""
 
 from __future__ import annotations
 
 import json
-import math
-from decimal import Decimal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kanon_duck.call import Call, Row
 from kanon_duck.catalog import new_version, record_settings, record_state
 from kanon_duck.classes import create_classes, create_diversity
-from kanon_duck.clustering import METHODS
-from kanon_duck.clustering.suppress import suppress
+from kanon_duck.clustering.declared import cluster
 from kanon_duck.coding import encode
-from kanon_duck.encoding import Encoding
 from kanon_duck.generalization import generalize
 from kanon_duck.maintenance.state import State, keep_in_mind
 from kanon_duck.members import create_members
@@ -25,17 +20,6 @@ from kanon_duck.settings import Settings
 
 MANY_QUASI_IDENTIFIERS = 20
 """Beyond this many, classes of any size lose most of what they could tell."""
-
-
-def cluster(call: Call, settings: Settings, encoding: Encoding) -> NDArray[np.int64]:
-    """The class of each row by the declared method, -1 for the rows left out."""
-    options = dict(settings.method_options)
-    if settings.method == "auto":
-        options["effort"] = settings.effort
-    generator = np.random.default_rng(settings.seed)
-    labels = METHODS[settings.method](encoding, settings.model, generator, call.checkpoint, **options)
-    limit = math.floor(Decimal(repr(settings.max_suppression)) * encoding.rows)  # 0.29 of 100 rows are 29
-    return suppress(encoding, labels, settings.model.k, limit, call.checkpoint) if limit else labels
 
 
 def release_whole(

@@ -26,7 +26,7 @@ from kanon_duck.maintenance.changes import changes
 from kanon_duck.maintenance.i3m import delete_rows, insert_rows, split_large
 from kanon_duck.maintenance.improve import improve_touched
 from kanon_duck.maintenance.optimization import optimize
-from kanon_duck.maintenance.partition import Partition, build_partition
+from kanon_duck.maintenance.partition import Partition, build_partition, regrouped
 from tests import oracle
 from tests.benchmarks.tables import encode_synthetic
 from tests.encodings import TABLE_1, TABLE_1_QUASI_IDENTIFIERS, Numeric, encode, leaves, tables
@@ -300,6 +300,9 @@ def test_improving_lowers_the_loss_and_leaves_the_rest_alone(steps_per_row):
     same = members_before.keys() & members_after.keys()
     assert len(same) > len(members_before) // 4
     assert all(members_before[members] == members_after[members] for members in same)
+    partition = regrouped(partition, improved)
+    assert (partition.labels == improved).all()
+    assert_consistent(partition)
 
 
 def test_nothing_touched_is_nothing_improved():

@@ -20,6 +20,7 @@ import pytest
 
 import kanon_duck
 from kanon_duck import release, runner, whole
+from kanon_duck.clustering import declared
 from kanon_duck.maintenance import batch, refresh, succession
 from kanon_duck.procedures import create_masked_view
 from tests import people
@@ -115,7 +116,7 @@ CREATION = {
     "order": (auto, "order"),
     "cut": (auto, "cut"),
     "annealing": (auto, "anneal"),
-    "suppression": (whole, "suppress"),
+    "suppression": (declared, "suppress"),
     "generalizing": (whole, "generalize"),
     "storing": (whole, "create_members"),
     "publishing": (whole, "publish"),

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from kanon_duck.call import Call, no_checkpoint
 from kanon_duck.clustering.auto import steps_per_row
+from kanon_duck.clustering.declared import cluster
 from kanon_duck.clustering.order import order
 from kanon_duck.clustering.parallel import part
 from kanon_duck.kernels.box import NO_CLASS
@@ -14,10 +15,9 @@ from kanon_duck.maintenance.changes import changes, keep_numbers
 from kanon_duck.maintenance.i3m import delete_rows, insert_rows, split_large
 from kanon_duck.maintenance.improve import improve_touched
 from kanon_duck.maintenance.optimization import optimize
-from kanon_duck.maintenance.partition import Partition, build_partition
+from kanon_duck.maintenance.partition import Partition, build_partition, regrouped
 from kanon_duck.maintenance.state import State
 from kanon_duck.settings import Settings
-from kanon_duck.whole import cluster
 
 
 def bring_in(
@@ -49,28 +49,26 @@ def bring_in(
     k, encoding, before = settings.model.k, state.microdata.encoding, state.labels
     staying = before != NO_CLASS
     staying[leaving] = False
+    partition, state.partition = state.partition, None
     if settings.maintenance == "static":
         state.labels = _anew(call, settings, state, _everybody(staying, arriving, left_out))
         return
-    partition = build_partition(encoding, before)
+    if partition is None:
+        partition = build_partition(encoding, before)
     partition = delete_rows(partition, leaving, k, part(call.checkpoint, 0.0, 0.4))
-    labels = partition.labels
-    if labels.max(initial=NO_CLASS) == NO_CLASS:
+    if partition.labels.max(initial=NO_CLASS) == NO_CLASS:
         state.labels = _anew(call, settings, state, _everybody(staying, arriving, left_out))
-        return
-    if settings.maintenance == "append":
-        if len(arriving) >= k:
-            found = cluster(call, settings, state.microdata.take(arriving).encoding)
-            labels[arriving] = np.where(found == NO_CLASS, NO_CLASS, found + labels.max() + 1)
+    elif settings.maintenance == "append":
+        state.labels = _appended(call, settings, state, partition.labels, arriving)
     else:
         # rows that are alike are placed one after the other: what they look at is in the cache then
         placed = arriving[order(state.microdata.take(arriving).encoding, k, no_checkpoint)]
         partition = insert_rows(partition, placed, k, part(call.checkpoint, 0.4, 0.7))
-        labels = partition.labels
+        state.labels = partition.labels.copy()
         if settings.method == "auto":
-            touched = np.union1d(changes(before, labels).touched, labels[arriving])
-            labels = _improved(call, settings, state, partition, touched)
-    state.labels = labels
+            touched = np.union1d(changes(before, state.labels).touched, state.labels[arriving])
+            state.labels = _improved(call, settings, state, partition, touched)
+        state.partition = regrouped(partition, state.labels)
 
 
 def _everybody(
@@ -80,6 +78,16 @@ def _everybody(
     staying[arriving] = True
     staying[left_out] = True
     return np.flatnonzero(staying)
+
+
+def _appended(
+    call: Call, settings: Settings, state: State, labels: NDArray[np.int64], arriving: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Labels after the rows that arrive got classes of their own, if they are enough for one."""
+    if len(arriving) >= settings.model.k:
+        found = cluster(call, settings, state.microdata.take(arriving).encoding)
+        labels[arriving] = np.where(found == NO_CLASS, NO_CLASS, found + labels.max() + 1)
+    return labels
 
 
 def _anew(call: Call, settings: Settings, state: State, rows: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -108,6 +116,9 @@ def _improved(
 def optimize_classes(call: Call, settings: Settings, state: State) -> None:
     """IL_Optimization of all classes; those that have grown to 2k rows are split. Changes ``state.labels``."""
     k = settings.model.k
-    partition = build_partition(state.microdata.encoding, state.labels)
+    partition, state.partition = state.partition, None
+    if partition is None:
+        partition = build_partition(state.microdata.encoding, state.labels)
     optimize(partition, part(call.checkpoint, 0.0, 0.9))
-    state.labels = split_large(partition, k, part(call.checkpoint, 0.9, 1.0)).labels
+    state.partition = split_large(partition, k, part(call.checkpoint, 0.9, 1.0))
+    state.labels = state.partition.labels.copy()

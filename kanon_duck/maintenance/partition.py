@@ -9,8 +9,10 @@ from numpy.typing import NDArray
 
 from kanon_duck.class_index import build_index, rebuild_index
 from kanon_duck.encoding import Encoding
+from kanon_duck.kernels.box import NO_CLASS
 from kanon_duck.kernels.class_index import ClassIndex
 from kanon_duck.kernels.partition import NO_ROW, fill_lists
+from kanon_duck.kernels.regroup import regroup
 
 
 class Partition(NamedTuple):
@@ -63,3 +65,47 @@ def with_free_entries(partition: Partition) -> Partition:
     first = np.full(len(index.sizes), NO_ROW)
     first[:used] = partition.first[:used]
     return partition._replace(first=first, class_index=index)
+
+
+def with_more_rows(partition: Partition, codes: NDArray[np.unsignedinteger]) -> Partition:
+    """The same partition with rows in no class behind its own; ``codes`` are those of all rows."""
+    more = len(codes) - len(partition.labels)
+    labels = np.concatenate([partition.labels, np.full(more, NO_CLASS)])
+    following = np.concatenate([partition.following, np.full(more, NO_ROW)])
+    return partition._replace(codes=codes, labels=labels, following=following)
+
+
+def regrouped(partition: Partition, labels: NDArray[np.int64]) -> Partition:
+    """Bring a partition to other labels of its rows, at the cost of the classes that change.
+
+    Parameters
+    ----------
+    partition : Partition
+        Changed in place.
+    labels : int64, shape (n,)
+        Numbers of classes that are new follow on those that the index has had.
+
+    Returns
+    -------
+    Partition
+        The partition to go on with.
+    """
+    index, before = partition.class_index, partition.labels
+    changed = before != labels
+    touched = np.union1d(before[changed], labels[changed])
+    touched = touched[touched != NO_CLASS]
+    is_touched = np.zeros(max(int(labels.max(initial=NO_CLASS)), len(index.sizes)) + 2, bool)
+    is_touched[touched] = True  # NO_CLASS takes the last element, which belongs to no class
+    rows = np.flatnonzero(is_touched[labels])
+    rows = rows[np.argsort(labels[rows], kind="stable")]
+    filled, starts, counts = np.unique(labels[rows], return_index=True, return_counts=True)
+    emptied = np.setdiff1d(touched, filled)
+    classes = np.concatenate([filled, emptied])
+    stops = np.concatenate([[0], np.cumsum(counts), np.full(len(emptied), len(rows))])
+    near = np.concatenate([before[rows[starts]], emptied])
+    done = 0
+    while done < len(classes):
+        done = regroup(*partition, classes, stops, rows[None, :], near, done)
+        if done < len(classes):
+            partition = with_free_entries(partition)
+    return partition

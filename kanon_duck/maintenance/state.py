@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from kanon_duck.call import Call
 from kanon_duck.kernels.box import NO_CLASS
+from kanon_duck.maintenance.partition import Partition, with_more_rows
 from kanon_duck.microdata import Attribute, CategoricalAttribute, Microdata, NumericAttribute
 
 
@@ -27,12 +28,15 @@ class State:
         Class of each member, -1 for one in none.
     present : bool, shape (n,)
         Whether a row number is in use.
+    partition : Partition or None
+        The same classes as maintenance works on them, once it has; None where it must be set up.
     """
 
     version: str
     microdata: Microdata
     labels: NDArray[np.int64]
     present: NDArray[np.bool_]
+    partition: Partition | None = None
 
 
 def keep_in_mind(call: Call, state: State) -> None:
@@ -59,6 +63,8 @@ def put(state: State, microdata: Microdata, rows: NDArray[np.int64]) -> None:
     codes[rows] = microdata.encoding.codes
     state.microdata = Microdata(attributes, replace(state.microdata.encoding, codes=codes))
     state.labels = _with_length(state.labels, n, NO_CLASS)
+    if state.partition is not None and len(state.partition.labels) < n:
+        state.partition = with_more_rows(state.partition, codes)
     state.present = _with_length(state.present, n, False)
     state.present[rows] = True
 

@@ -52,16 +52,14 @@ def build_index(encoding: Encoding, labels: NDArray[np.int64]) -> ClassIndex:
     high = np.zeros_like(low)
     sizes = np.zeros(classes, np.int64)
     fill_boxes(encoding.codes, labels, low, high, sizes)
-    return index_boxes(low, high, sizes, encoding.caps, encoding.weights, _alike(encoding, low, high))
+    return index_boxes(low, high, sizes, encoding.caps, encoding.weights, alike(encoding, low, high))
 
 
-def _alike(
-    encoding: Encoding, low: NDArray[np.unsignedinteger], high: NDArray[np.unsignedinteger]
-) -> NDArray[np.int64]:
+def alike(encoding: Encoding, low: NDArray[np.unsignedinteger], high: NDArray[np.unsignedinteger]) -> NDArray[np.int64]:
     """Class numbers in an order where neighbours are alike: that of one row for each.
 
-    Its numbers are the middles of the box. NULL stands for several codes of a level column, because
-    only classes that have one code alone stay far from rows with another.
+    It follows from the boxes alone. The row's numbers are the middles of the box. NULL stands for several codes
+    of a level column, because only classes that have one code alone stay far from rows with another.
     """
     if len(low) == 0:
         return np.empty(0, np.int64)

@@ -528,9 +528,9 @@ def test_what_a_process_remembers_changes_no_release(tmp_path: Path, method: str
 
         folder = tmp_path / str(remembers)
         folder.mkdir()
-        masked = mask(folder, people(40), 3, f"method => '{method}', maintenance => '{maintenance}'")
+        masked = mask(folder, people(60), 3, f"method => '{method}', maintenance => '{maintenance}'")
         for batch in range(3):
-            masked.insert(people(8))
+            masked.insert(people(12))
             masked.execute(f"DELETE FROM t WHERE id % 7 = {batch}")
             masked.execute(f"UPDATE t SET colour = 'shade_{batch}' WHERE id % 6 = {batch}")
             if not remembers:

@@ -49,7 +49,7 @@ def bring_in(
     k, encoding, before = settings.model.k, state.microdata.encoding, state.labels
     staying = before != NO_CLASS
     staying[leaving] = False
-    partition, state.partition = state.partition, None
+    partition = _take_partition(state)
     if settings.maintenance == "static":
         state.labels = _anew(call, settings, state, _everybody(staying, arriving, left_out))
         return
@@ -69,6 +69,18 @@ def bring_in(
             touched = np.union1d(changes(before, state.labels).touched, state.labels[arriving])
             state.labels = _improved(call, settings, state, partition, touched)
         state.partition = regrouped(partition, state.labels)
+
+
+def _take_partition(state: State) -> Partition | None:
+    """The partition that is remembered, if there is one, as if it were set up from the members now.
+
+    Guarantee: numbers of classes that are gone are free again, so new classes get those that they would get in a
+    process that remembers nothing.
+    """
+    partition, state.partition = state.partition, None
+    if partition is not None:
+        partition.class_index.used[0] = state.labels.max(initial=NO_CLASS) + 1
+    return partition
 
 
 def _everybody(
@@ -116,7 +128,7 @@ def _improved(
 def optimize_classes(call: Call, settings: Settings, state: State) -> None:
     """IL_Optimization of all classes; those that have grown to 2k rows are split. Changes ``state.labels``."""
     k = settings.model.k
-    partition, state.partition = state.partition, None
+    partition = _take_partition(state)
     if partition is None:
         partition = build_partition(state.microdata.encoding, state.labels)
     optimize(partition, part(call.checkpoint, 0.0, 0.9))

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from kanon_duck.class_index import alike
 from kanon_duck.clustering.anneal import anneal
 from kanon_duck.clustering.parallel import Checkpoint
 from kanon_duck.encoding import Encoding
@@ -15,8 +16,8 @@ from kanon_duck.maintenance.changes import keep_numbers
 from kanon_duck.maintenance.partition import Partition
 
 MOST_BESIDE, SHARE_BESIDE = 2, 0.05
-"""Classes annealed along on either side of a touched one, in the order in which they stand in the index, and
-the share of all classes that they may be: where many are touched, these stand beside each other anyway."""
+"""Classes annealed along on either side of a touched one, in an order where neighbours are alike, and the share of
+all classes that they may be: where many are touched, these stand beside each other anyway."""
 
 
 def improve_touched(
@@ -49,14 +50,15 @@ def improve_touched(
         Class of each row, -1 for one in none.
     """
     index = partition.class_index
-    classes_in_order = np.flatnonzero(index.sizes)
-    classes_in_order = classes_in_order[np.argsort(index.entries[classes_in_order])]
+    classes = np.flatnonzero(index.sizes)
+    # not as they stand in the index, which has been through other changes than that of another process
+    classes_in_order = classes[alike(encoding, index.low[classes], index.high[classes])]
     chosen = np.isin(classes_in_order, touched)
     positions = np.flatnonzero(chosen)
     beside = min(MOST_BESIDE, int(SHARE_BESIDE / 2 * len(classes_in_order)) // max(len(positions), 1))
     near = positions[:, None] + np.arange(-beside, beside + 1)
     chosen[np.clip(near, 0, len(classes_in_order) - 1)] = True
-    # classes that stand together in the index get close numbers, which make the windows
+    # classes that are alike get close numbers, which make the windows
     places = np.full(len(index.sizes) + 1, NO_CLASS)
     places[classes_in_order[chosen]] = np.arange(np.count_nonzero(chosen))
     place = places[partition.labels]  # NO_CLASS takes the last element, which belongs to no class

@@ -141,7 +141,7 @@ def test_fewer_than_k_rows_hold_the_release(people: duckdb.DuckDBPyConnection) -
     for left in (4, 0):
         people.execute(f"DELETE FROM people WHERE id >= {left}")
         row = one(people, REFRESH)
-        reason = f"only {left} rows are left, and k is 5: release 1 stays until there are more"
+        reason = "fewer than 5 rows are left that can be shown: release 1 stays until there are more"
         assert counts(row)[:6] == ("held", 1, 60, 0, 0, 0)
         assert row["warnings"] == [reason]
         assert status(people) == ("held", reason)

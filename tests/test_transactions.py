@@ -216,6 +216,7 @@ from tests.test_transactions import assert_done, no_thread_is_left, prepare, sta
 
 call = {call!r}
 connection = kanon_duck.connect()
+connection.execute("SET enable_progress_bar = false")  # DuckDB's own, which 1.5 shows on standard output
 prepare(connection, call)
 before = state(connection)
 phases = {{phase: (importlib.import_module(module), name) for phase, (module, name) in {phases}.items()}}

@@ -87,7 +87,8 @@ def _refuse_other_columns(call: Call, view: MaskedView, settings: Settings) -> N
         "keep": roles["kept"],
     }
     for argument, columns in before.items():
-        if sorted(columns) != sorted(after[argument]):
+        same = columns == after[argument] if argument == "key" else sorted(columns) == sorted(after[argument])
+        if not same:
             raise KanonError(
                 f"{argument} is {shown(after[argument])} and was {shown(columns)}: a rebuild keeps the columns that "
                 "readers know; make another masked view"

@@ -24,7 +24,7 @@ def check_kept(database: Database, settings: Settings) -> None:
     """
     for number, name in enumerate(settings.keep):
         if name not in settings.allow_unsafe_keep:
-            reason = _rare(database, number, settings.model.k) or _linked(database, number, settings)
+            reason = _rare(database, SNAPSHOT, number, settings.model.k) or _linked(database, number, settings)
             if reason:
                 raise KanonError(
                     f"keep names {name}, which {reason}: make it a quasi-identifier, leave it out, "
@@ -40,11 +40,25 @@ def _as_shown(column: str) -> str:
     return f"encode(CAST({column} AS VARCHAR))"
 
 
-def _rare(database: Database, number: int, k: int) -> str | None:
-    """Says whether a kept column has values in fewer than k rows."""
+def rare_kept_values(database: Database, settings: Settings, released: str) -> list[str]:
+    """What the owner should know of kept columns after the source has changed, from a relation of the released members.
+
+    A refresh does not stop for them: the columns were judged harmless when the owner chose them.
+    """
+    reasons = {
+        name: _rare(database, released, number, settings.model.k)
+        for number, name in enumerate(settings.keep)
+        if name not in settings.allow_unsafe_keep
+    }
+    return [
+        f"{name}, which is kept, {reason}: they may lead back to people" for name, reason in reasons.items() if reason
+    ]
+
+
+def _rare(database: Database, rows: str, number: int, k: int) -> str | None:
+    """Says whether a kept column has values in fewer than k rows of a relation."""
     rare = database.value(
-        f"SELECT count(*) FROM (SELECT 1 FROM {SNAPSHOT} GROUP BY {_as_shown(f'kept_{number}')} "
-        f"HAVING count(*) < {int(k)})"
+        f"SELECT count(*) FROM (SELECT 1 FROM {rows} GROUP BY {_as_shown(f'kept_{number}')} HAVING count(*) < {int(k)})"
     )
     return f"has {rare} values that stand in fewer than {k} rows" if rare else None
 

@@ -11,6 +11,7 @@ from kanon_duck.call import Call, Row
 from kanon_duck.catalog import MaskedView, members_table, new_version, record_release, record_state, release_row
 from kanon_duck.classes import replace_classes, replace_diversity, with_look_alikes
 from kanon_duck.generalization import generalize
+from kanon_duck.kept import rare_kept_values
 from kanon_duck.kernels.box import NO_CLASS
 from kanon_duck.maintenance.answers import no_release
 from kanon_duck.maintenance.changes import changes
@@ -100,10 +101,11 @@ def succeed(
         waiting=waiting,
         suppressed=int(np.count_nonzero(state.present & (after == NO_CLASS))) - waiting,
     )
+    released = f"(FROM {members_table(number)} WHERE class IS NOT NULL)"
     row, losses = describe_release(database, number, settings, view.release + 1, cause, counts)
     row |= {
         "settings_version": view.settings_version,
-        "warnings": warnings,
+        "warnings": warnings + rare_kept_values(database, settings, released),
         "seconds": time.perf_counter() - started,
     }
     record_release(database, number, row, losses)

@@ -13,6 +13,9 @@ from kanon_duck.sql import Database
 
 Row = dict[str, Any]
 
+OURS = ("kanon_private", "kanon", "kanon_released", "kanon_history", "kanon_history_classes")
+"""Schemas of ours; see ``sql/catalog.sql``."""
+
 
 def no_checkpoint(share: float | None = None) -> None:
     """A checkpoint for work that nobody can interrupt (tests, and short work)."""
@@ -76,7 +79,7 @@ class Call:
         statements of ours name tables and views of the caller's with their database and schema.
         """
         catalog = exp.to_identifier(self.catalog, quoted=True).sql(dialect="duckdb")
-        ours = [f"{catalog}.{schema}" for schema in ("kanon_private", "kanon", "kanon_released", "kanon_history")]
+        ours = [f"{catalog}.{schema}" for schema in OURS]
         path = exp.Literal.string(",".join(["system.main", *ours])).sql(dialect="duckdb")
         self.database.execute(f"SET search_path = {path}")
 

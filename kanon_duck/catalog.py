@@ -112,6 +112,11 @@ def history_table(name: str) -> exp.Table:
     return exp.table_(name, db="kanon_history", quoted=True)
 
 
+def history_classes_table(name: str) -> exp.Table:
+    """The cells of the classes of these rows."""
+    return exp.table_(name, db="kanon_history_classes", quoted=True)
+
+
 def released_table(name: str) -> exp.Table:
     """The table of the current release, which the masked view shows."""
     return exp.table_(name, db="kanon_released", quoted=True)

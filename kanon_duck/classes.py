@@ -24,6 +24,9 @@ AFFECTED = "temp.kanon_affected"
 """Reader classes that a refresh has changed, with the ``place`` of each in the order of what readers see; those that
 are gone have none."""
 
+ENDED = "temp.kanon_ended"
+"""Classes that a refresh has changed, as they were."""
+
 NEW_CLASSES, NUMBERED = "temp.kanon_new_classes", "temp.kanon_numbered"
 
 
@@ -71,9 +74,10 @@ def replace_classes(
     # until they are given numbers, reader classes have their places in the order of the generalizations
     database.execute(f"ALTER TABLE {NEW_CLASSES} RENAME reader_class TO place")
     database.register("touched", pa.table({"class": arrow.numbers(touched)}))
+    database.execute(f"CREATE OR REPLACE TEMPORARY TABLE {ENDED} AS FROM {table} SEMI JOIN touched USING (class)")
     database.execute(
         f"CREATE OR REPLACE TEMPORARY TABLE {AFFECTED} AS SELECT DISTINCT reader_class, CAST(NULL AS BIGINT) AS place "
-        f"FROM {table} SEMI JOIN touched USING (class)"
+        f"FROM {ENDED}"
     )
     first_free = database.value(f"SELECT coalesce(max(reader_class), -1) + 1 FROM {table}")
     database.execute(f"DELETE FROM {table} WHERE class IN (SELECT class FROM touched)")

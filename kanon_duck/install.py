@@ -7,6 +7,7 @@ import hashlib
 import duckdb
 from sqlglot import exp
 
+from kanon_duck.call import OURS
 from kanon_duck.errors import KanonError
 from kanon_duck.procedures import procedure
 from kanon_duck.runner import serve
@@ -83,10 +84,10 @@ def _install_catalog(database: Database, catalog: str) -> None:
 
 def _installed(database: Database, catalog: str) -> tuple[int | None, str | None]:
     """Catalog version and digest of the scripts in the database, None where kanon_duck was never installed."""
-    ours = ("kanon", "kanon_history", "kanon_private", "kanon_released")
     schemas = database.rows(
-        "SELECT schema_name FROM duckdb_schemas() WHERE database_name = ? AND schema_name IN (?, ?, ?, ?)",
-        [catalog, *ours],
+        "SELECT schema_name FROM duckdb_schemas() WHERE database_name = ? "
+        "AND schema_name IN (SELECT unnest(?)) ORDER BY schema_name",
+        [catalog, list(OURS)],
     )
     if not schemas:
         return None, None

@@ -9,13 +9,10 @@ from sqlglot import exp
 
 from kanon_duck.call import Row
 from kanon_duck.catalog import (
-    MaskedView,
     classes_table,
-    history_table,
     members_table,
     now,
     released_table,
-    retired_table,
 )
 from kanon_duck.check import class_sizes
 from kanon_duck.classes import AFFECTED, class_losses, class_summary, least_diversity
@@ -61,18 +58,12 @@ def publish(database: Database, number: int, settings: Settings, catalog: str, r
         When the released rows break the declared model; they are never visible then.
     """
     table = released_table(settings.name)
-    if release > 1:
-        _keep_history(database, settings, release, exp.true())
-        database.execute(exp.Drop(tables=[table], kind="TABLE"))
     # of a whole release, reader classes are numbered in the order of what readers see
     places = exp.select("reader_class", "reader_class AS place").distinct().from_(exp.to_table(classes_table(number)))
     rows = _rows(number, settings, release, places.subquery("places"))
     database.execute(exp.Create(this=table, kind="TABLE", expression=rows))
     _check(database, settings, exp.true())
     if release == 1:
-        to_release = exp.cast(exp.Literal.number(0), "BIGINT").as_(TO_RELEASE, quoted=True)
-        empty = exp.select("*", to_release).from_(table).limit(0)
-        database.execute(exp.Create(this=history_table(settings.name), kind="TABLE", expression=empty))
         view = exp.table_(settings.view[1], db=settings.view[0], catalog=catalog, quoted=True)
         database.execute(exp.Create(this=view, kind="VIEW", expression=_shown(settings)))
 
@@ -80,30 +71,23 @@ def publish(database: Database, number: int, settings: Settings, catalog: str, r
 def publish_changes(database: Database, number: int, settings: Settings, release: int) -> None:
     """Write the rows of the affected reader classes anew, and check them as a reader would.
 
-    What the current release no longer shows goes into the history; all other rows are left alone.
+    All other rows are left alone.
 
     Raises
     ------
     KanonError
         When rows of these classes break the declared model; nothing is visible then.
     """
-    affected = exp.column(CLASS, quoted=True).isin(query=exp.select("reader_class").from_(exp.to_table(AFFECTED)))
-    _keep_history(database, settings, release, affected)
+    affected = affected_rows()
     database.execute(exp.delete(released_table(settings.name), where=affected))
     rows = _rows(number, settings, release, exp.to_table(AFFECTED).as_("places"))
     database.execute(exp.insert(rows, released_table(settings.name)))
     _check(database, settings, affected)
 
 
-def retire_released_rows(database: Database, view: MaskedView) -> None:
-    """Take all released rows from readers, and keep them with the private history for later checks."""
-    released, history = released_table(view.name), history_table(view.name)
-    last = exp.select("*", exp.cast(exp.null(), "BIGINT").as_(TO_RELEASE, quoted=True)).from_(released)
-    kept = exp.to_table(retired_table(view.number))
-    database.execute(exp.Create(this=kept, kind="TABLE", expression=exp.select("*").from_(history)))
-    database.execute(exp.insert(last, kept))
-    for table in (history, released):
-        database.execute(exp.Drop(tables=[table], kind="TABLE"))
+def affected_rows() -> exp.Expr:
+    """Whether a released row is of a reader class that a refresh has changed."""
+    return exp.column(CLASS, quoted=True).isin(query=exp.select("reader_class").from_(exp.to_table(AFFECTED)))
 
 
 def _rows(number: int, settings: Settings, release: int, places: exp.Expr) -> exp.Select:
@@ -133,13 +117,7 @@ def _shown(settings: Settings) -> exp.Select:
     return exp.select(*columns).from_(released_table(settings.name))
 
 
-def _keep_history(database: Database, settings: Settings, release: int, condition: exp.Expression) -> None:
-    """Copy rows that end with the release before into the history."""
-    ended = exp.select("*", exp.Literal.number(release)).from_(released_table(settings.name)).where(condition)
-    database.execute(exp.insert(ended, history_table(settings.name)))
-
-
-def _check(database: Database, settings: Settings, condition: exp.Expression) -> None:
+def _check(database: Database, settings: Settings, condition: exp.Expr) -> None:
     """Every released class has at least k rows as a reader sees it, or the release is never visible."""
     cells = [name for name, source in released_columns(settings) if source.table == "classes"]
     sizes = class_sizes(database, _shown(settings).where(condition), cells, settings.model)

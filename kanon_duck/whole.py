@@ -12,6 +12,7 @@ from kanon_duck.classes import create_classes, create_diversity
 from kanon_duck.clustering.declared import cluster
 from kanon_duck.coding import encode
 from kanon_duck.generalization import generalize
+from kanon_duck.history import create_history
 from kanon_duck.maintenance.state import State, keep_in_mind
 from kanon_duck.members import create_members
 from kanon_duck.microdata import NumericAttribute
@@ -58,6 +59,8 @@ def release_whole(
     create_classes(database, number, microdata, classes)
     call.phase("publishing")
     publish(database, number, settings, call.catalog, release)
+    if release == 1:
+        create_history(database, settings)
     create_diversity(database, number, settings)
 
     described = in_force(database, microdata.attributes, settings)

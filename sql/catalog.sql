@@ -1,10 +1,11 @@
--- What kanon_duck remembers. Four schemas: `kanon` is the interface, `kanon_released` holds what readers see,
--- `kanon_history` what they saw in earlier releases, `kanon_private` everything else. All scripts of this folder
+-- What kanon_duck remembers. `kanon` is the interface, `kanon_released` holds what readers see, `kanon_history` and
+-- `kanon_history_classes` what they saw in earlier releases, `kanon_private` everything else. All scripts of this folder
 -- can be run again at any time.
 CREATE SCHEMA IF NOT EXISTS kanon;
 CREATE SCHEMA IF NOT EXISTS kanon_private;
 CREATE SCHEMA IF NOT EXISTS kanon_released;
 CREATE SCHEMA IF NOT EXISTS kanon_history;
+CREATE SCHEMA IF NOT EXISTS kanon_history_classes;
 
 -- The version of these tables, and a digest of the scripts that were run; one row.
 CREATE TABLE IF NOT EXISTS kanon_private.catalog (version INTEGER NOT NULL, scripts VARCHAR NOT NULL);

@@ -40,7 +40,8 @@ SELECT * FROM query(CASE
         || ')'
     ELSE 'SELECT * EXCLUDE (kanon_class, kanon_from_release, kanon_to_release) FROM ('
         || 'SELECT *, NULL AS kanon_to_release FROM kanon_released.' || kanon_private.quoted(view_name, '"')
-        || ' UNION ALL FROM kanon_history.' || kanon_private.quoted(view_name, '"') || ') WHERE CASE WHEN EXISTS ('
+        || ' UNION ALL BY NAME FROM kanon_history.' || kanon_private.quoted(view_name, '"')
+        || ' JOIN kanon_history_classes.' || kanon_private.quoted(view_name, '"') || ' USING (kanon_class, kanon_from_release)) WHERE CASE WHEN EXISTS ('
         || 'FROM kanon_private.readable_releases WHERE lower(view_name) = lower(' || kanon_private.quoted(view_name, '''')
         || ') AND release = ' || CAST(release_number AS BIGINT)
         || ') THEN kanon_from_release <= ' || CAST(release_number AS BIGINT)

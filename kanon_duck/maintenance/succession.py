@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from kanon_duck.call import Call, Row
 from kanon_duck.catalog import MaskedView, members_table, new_version, record_release, record_state, release_row
-from kanon_duck.classes import replace_classes, replace_diversity, with_look_alikes
+from kanon_duck.classes import ENDED, replace_classes, replace_diversity, with_look_alikes
 from kanon_duck.generalization import generalize
+from kanon_duck.history import keep_history
 from kanon_duck.kept import rare_kept_values
 from kanon_duck.kernels.box import NO_CLASS
 from kanon_duck.maintenance.answers import no_release
@@ -18,7 +19,7 @@ from kanon_duck.maintenance.changes import changes
 from kanon_duck.maintenance.drift import rebuild_recommended
 from kanon_duck.maintenance.state import State, keep_in_mind
 from kanon_duck.members import update_members
-from kanon_duck.release import Counts, describe_release, publish_changes
+from kanon_duck.release import Counts, affected_rows, describe_release, publish_changes
 from kanon_duck.settings import Settings
 
 
@@ -87,6 +88,7 @@ def succeed(
     classes = generalize(microdata, dense)
     call.phase("publishing")
     replace_classes(database, number, microdata, classes, numbers, touched)
+    keep_history(database, settings, view.release + 1, ENDED, affected_rows())
     publish_changes(database, number, settings, view.release + 1)
     replace_diversity(database, number, settings)
 

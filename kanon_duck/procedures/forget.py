@@ -6,9 +6,9 @@ from sqlglot import exp
 
 from kanon_duck import arguments as read
 from kanon_duck.call import Call, Row
-from kanon_duck.catalog import find_view, history_table, record_first_release
+from kanon_duck.catalog import find_view, record_first_release
 from kanon_duck.errors import KanonError
-from kanon_duck.release import TO_RELEASE
+from kanon_duck.history import forget_before
 
 
 def run(call: Call) -> list[Row]:
@@ -24,10 +24,7 @@ def run(call: Call) -> list[Row]:
             f"before_release is {before}, but {view.name} is at release {view.release}, which always stays: "
             f"name at most {view.release}"
         )
-    history = history_table(view.name)
-    old = exp.column(TO_RELEASE, quoted=True) <= exp.Literal.number(before)
-    rows = call.database.value(exp.select(exp.Count(this=exp.Star())).from_(history).where(old))
-    call.database.execute(exp.delete(history, where=old))
+    rows = forget_before(call.database, view, before)
     first = max(before, view.first_release)
     record_first_release(call.database, view, first)
     file = call.database.value("SELECT path FROM duckdb_databases() WHERE database_name = ?", [call.catalog])

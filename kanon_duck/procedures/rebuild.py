@@ -17,6 +17,7 @@ from kanon_duck.catalog import (
     stored_types,
 )
 from kanon_duck.errors import KanonError
+from kanon_duck.history import end_release
 from kanon_duck.kept import check_kept
 from kanon_duck.maintenance.answers import secure_message
 from kanon_duck.maintenance.comparison import compare_with_last, remember_last
@@ -43,6 +44,7 @@ def run(call: Call) -> list[Row]:
     settings.model.refuse_too_few(rows)
     check_kept(call.database, settings)
     remember_last(call.database, settings, view.number)
+    end_release(call.database, settings, view.number, view.release + 1)
     release, losses, found = release_whole(changed, settings, view.number, view.release + 1, "rebuild")
     if view.capture == "trigger":
         remove_triggers(call.database, view.number)

@@ -50,12 +50,14 @@ def improve_touched(
         Class of each row, -1 for one in none.
     """
     index = partition.class_index
-    classes = np.flatnonzero(index.sizes)
+    standing = np.flatnonzero(index.sizes)
+    to_improve = np.intersect1d(standing, touched)
+    beside = min(MOST_BESIDE, int(SHARE_BESIDE / 2 * len(standing)) // max(len(to_improve), 1))
+    classes = standing if beside else to_improve
     # not as they stand in the index, which has been through other changes than that of another process
     classes_in_order = classes[alike(encoding, index.low[classes], index.high[classes])]
-    chosen = np.isin(classes_in_order, touched)
+    chosen = np.isin(classes_in_order, to_improve)
     positions = np.flatnonzero(chosen)
-    beside = min(MOST_BESIDE, int(SHARE_BESIDE / 2 * len(classes_in_order)) // max(len(positions), 1))
     near = positions[:, None] + np.arange(-beside, beside + 1)
     chosen[np.clip(near, 0, len(classes_in_order) - 1)] = True
     # classes that are alike get close numbers, which make the windows

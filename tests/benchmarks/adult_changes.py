@@ -187,4 +187,4 @@ def _draw(comparisons: list[Comparison], axes: Any) -> None:
                     values = [getattr(each, name) for each in these]
                     panel.plot(percents, values, style, color=f"C{number}", label=f"{label}, k = {k}")
             panel.set(xscale="log", xlabel=f"percent {kind}", ylabel=title)
-            panel.legend()
+        axes[row, 1].legend(loc="upper left", bbox_to_anchor=(1, 1))  # beside the lines, the same for both

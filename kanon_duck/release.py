@@ -59,8 +59,7 @@ def publish(database: Database, number: int, settings: Settings, catalog: str, r
     """
     table = released_table(settings.name)
     # of a whole release, reader classes are numbered in the order of what readers see
-    places = exp.select("reader_class", "reader_class AS place").distinct().from_(exp.to_table(classes_table(number)))
-    rows = _rows(number, settings, release, places.subquery("places"))
+    rows = _rows(number, settings, release, _members(number, settings), "classes.reader_class")
     database.execute(exp.Create(this=table, kind="TABLE", expression=rows))
     _check(database, settings, exp.true())
     if release == 1:
@@ -78,11 +77,12 @@ def publish_changes(database: Database, number: int, settings: Settings, release
     KanonError
         When rows of these classes break the declared model; nothing is visible then.
     """
-    affected = affected_rows()
-    database.execute(exp.delete(released_table(settings.name), where=affected))
-    rows = _rows(number, settings, release, exp.to_table(AFFECTED).as_("places"))
+    database.execute(exp.delete(released_table(settings.name), where=affected_rows()))
+    affected = exp.to_table(AFFECTED).as_("affected")
+    members = _members(number, settings).join(affected, on="affected.reader_class = classes.reader_class")
+    rows = _rows(number, settings, release, members, "affected.place")
     database.execute(exp.insert(rows, released_table(settings.name)))
-    _check(database, settings, affected)
+    _check(database, settings, affected_rows())
 
 
 def affected_rows() -> exp.Expr:
@@ -90,16 +90,20 @@ def affected_rows() -> exp.Expr:
     return exp.column(CLASS, quoted=True).isin(query=exp.select("reader_class").from_(exp.to_table(AFFECTED)))
 
 
-def _rows(number: int, settings: Settings, release: int, places: exp.Expr) -> exp.Select:
-    """The released rows of reader classes, in the order of their places, with what readers do not see of them."""
-    own = private_names(settings, "sensitive", "kept")
-    ordered = (  # the sort carries no cells: they are joined to its result
-        exp.select("members.class", *(f"members.{name}" for name in own))
+def _members(number: int, settings: Settings) -> exp.Select:
+    """Members that are released, with what is shown of themselves, beside their classes."""
+    return (
+        exp.select("members.class", *(f"members.{name}" for name in private_names(settings, "sensitive", "kept")))
         .from_(exp.to_table(members_table(number)).as_("members"))
         .join(exp.to_table(classes_table(number)).as_("classes"), on="classes.class = members.class")
-        .join(places, on="places.reader_class = classes.reader_class AND places.place IS NOT NULL")
-        .order_by("places.place", *(f"members.{name}" for name in own))
     )
+
+
+def _rows(number: int, settings: Settings, release: int, members: exp.Select, place: str) -> exp.Select:
+    """The released rows of some members, sorted by the place of their class and by what is shown of themselves."""
+    own = private_names(settings, "sensitive", "kept")
+    ordered = members.order_by(place, *(f"members.{name}" for name in own))
+    # the sort carries no cells: they are joined to its result
     return (
         exp.select(
             *(source.as_(name, quoted=True) for name, source in released_columns(settings)),

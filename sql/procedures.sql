@@ -25,6 +25,16 @@ SELECT CASE WHEN system.main.json_extract_string(outcome, 'error') IS NULL THEN 
             ELSE system.main.error(system.main.json_extract_string(outcome, 'error')) END AS result
 FROM ending;
 
+-- What every procedure returns that makes a release: a row of kanon.releases.
+CREATE OR REPLACE MACRO kanon_private.release_row() AS
+    '[{"view_name": "VARCHAR", "release": "BIGINT", "released_at": "TIMESTAMP", "cause": "VARCHAR", "rows":
+     "BIGINT", "classes": "BIGINT", "waiting": "BIGINT", "suppressed": "BIGINT", "inserted": "BIGINT",
+     "updated": "BIGINT", "deleted": "BIGINT", "moved": "BIGINT", "counterfeits": "BIGINT", "k_achieved":
+     "BIGINT", "l_achieved": "BIGINT", "max_frequency": "DOUBLE", "information_loss": "DOUBLE",
+     "information_loss_per_row": "DOUBLE", "discernibility": "HUGEINT", "average_class_size": "DOUBLE",
+     "vulnerable_rows": "BIGINT", "method": "VARCHAR", "settings_version": "INTEGER", "not_released":
+     "VARCHAR[]", "warnings": "VARCHAR[]", "seconds": "DOUBLE"}]';
+
 CREATE OR REPLACE MACRO kanon.create_hierarchy(hierarchy, prefix := NULL, levels := NULL, edges := NULL, intervals
     := NULL, dates := NULL) AS TABLE
 SELECT unnest(system.main.from_json(result,
@@ -50,14 +60,7 @@ CREATE OR REPLACE MACRO kanon.create_masked_view(view_name, source := NULL, key 
     := NULL, t := NULL, protected := NULL, method := NULL, effort := NULL, method_options := NULL, maintenance :=
     NULL, secure := NULL, on_delete := NULL, patience := NULL, capture := NULL, max_suppression := NULL, weights :=
     NULL, unit := NULL, seed := NULL, allow_unsafe_keep := NULL, independent := NULL, derive_from := NULL) AS TABLE
-SELECT unnest(system.main.from_json(result,
-    '[{"view_name": "VARCHAR", "release": "BIGINT", "released_at": "TIMESTAMP", "cause": "VARCHAR", "rows":
-     "BIGINT", "classes": "BIGINT", "waiting": "BIGINT", "suppressed": "BIGINT", "inserted": "BIGINT",
-     "updated": "BIGINT", "deleted": "BIGINT", "moved": "BIGINT", "counterfeits": "BIGINT", "k_achieved":
-     "BIGINT", "l_achieved": "BIGINT", "max_frequency": "DOUBLE", "information_loss": "DOUBLE",
-     "information_loss_per_row": "DOUBLE", "discernibility": "HUGEINT", "average_class_size": "DOUBLE",
-     "vulnerable_rows": "BIGINT", "method": "VARCHAR", "settings_version": "INTEGER", "not_released":
-     "VARCHAR[]", "warnings": "VARCHAR[]", "seconds": "DOUBLE"}]'), recursive := true)
+SELECT unnest(system.main.from_json(result, kanon_private.release_row()), recursive := true)
 FROM kanon_private.run('create_masked_view',
     system.main.json_object('view_name', view_name, 'source', source, 'key', key, 'quasi_identifiers', quasi_identifiers,
      'sensitive', sensitive, 'keep', keep, 'k', k, 'l', l, 'entropy_l', entropy_l, 'recursive_cl',
@@ -72,14 +75,7 @@ CREATE OR REPLACE MACRO kanon.rebuild(view_name, source := NULL, key := NULL, qu
     := NULL, t := NULL, protected := NULL, method := NULL, effort := NULL, method_options := NULL, maintenance :=
     NULL, secure := NULL, on_delete := NULL, patience := NULL, capture := NULL, max_suppression := NULL, weights :=
     NULL, unit := NULL, seed := NULL, allow_unsafe_keep := NULL, independent := NULL, derive_from := NULL) AS TABLE
-SELECT unnest(system.main.from_json(result,
-    '[{"view_name": "VARCHAR", "release": "BIGINT", "released_at": "TIMESTAMP", "cause": "VARCHAR", "rows":
-     "BIGINT", "classes": "BIGINT", "waiting": "BIGINT", "suppressed": "BIGINT", "inserted": "BIGINT",
-     "updated": "BIGINT", "deleted": "BIGINT", "moved": "BIGINT", "counterfeits": "BIGINT", "k_achieved":
-     "BIGINT", "l_achieved": "BIGINT", "max_frequency": "DOUBLE", "information_loss": "DOUBLE",
-     "information_loss_per_row": "DOUBLE", "discernibility": "HUGEINT", "average_class_size": "DOUBLE",
-     "vulnerable_rows": "BIGINT", "method": "VARCHAR", "settings_version": "INTEGER", "not_released":
-     "VARCHAR[]", "warnings": "VARCHAR[]", "seconds": "DOUBLE"}]'), recursive := true)
+SELECT unnest(system.main.from_json(result, kanon_private.release_row()), recursive := true)
 FROM kanon_private.run('rebuild',
     system.main.json_object('view_name', view_name, 'source', source, 'key', key, 'quasi_identifiers', quasi_identifiers,
      'sensitive', sensitive, 'keep', keep, 'k', k, 'l', l, 'entropy_l', entropy_l, 'recursive_cl',
@@ -90,37 +86,16 @@ FROM kanon_private.run('rebuild',
      derive_from));
 
 CREATE OR REPLACE MACRO kanon.refresh(view_name, dry_run := NULL) AS TABLE
-SELECT unnest(system.main.from_json(result,
-    '[{"view_name": "VARCHAR", "release": "BIGINT", "released_at": "TIMESTAMP", "cause": "VARCHAR", "rows":
-     "BIGINT", "classes": "BIGINT", "waiting": "BIGINT", "suppressed": "BIGINT", "inserted": "BIGINT",
-     "updated": "BIGINT", "deleted": "BIGINT", "moved": "BIGINT", "counterfeits": "BIGINT", "k_achieved":
-     "BIGINT", "l_achieved": "BIGINT", "max_frequency": "DOUBLE", "information_loss": "DOUBLE",
-     "information_loss_per_row": "DOUBLE", "discernibility": "HUGEINT", "average_class_size": "DOUBLE",
-     "vulnerable_rows": "BIGINT", "method": "VARCHAR", "settings_version": "INTEGER", "not_released":
-     "VARCHAR[]", "warnings": "VARCHAR[]", "seconds": "DOUBLE"}]'), recursive := true)
+SELECT unnest(system.main.from_json(result, kanon_private.release_row()), recursive := true)
 FROM kanon_private.run('refresh',
     system.main.json_object('view_name', view_name, 'dry_run', dry_run));
 
 CREATE OR REPLACE MACRO kanon.refresh_all() AS TABLE
-SELECT unnest(system.main.from_json(result,
-    '[{"view_name": "VARCHAR", "release": "BIGINT", "released_at": "TIMESTAMP", "cause": "VARCHAR", "rows":
-     "BIGINT", "classes": "BIGINT", "waiting": "BIGINT", "suppressed": "BIGINT", "inserted": "BIGINT",
-     "updated": "BIGINT", "deleted": "BIGINT", "moved": "BIGINT", "counterfeits": "BIGINT", "k_achieved":
-     "BIGINT", "l_achieved": "BIGINT", "max_frequency": "DOUBLE", "information_loss": "DOUBLE",
-     "information_loss_per_row": "DOUBLE", "discernibility": "HUGEINT", "average_class_size": "DOUBLE",
-     "vulnerable_rows": "BIGINT", "method": "VARCHAR", "settings_version": "INTEGER", "not_released":
-     "VARCHAR[]", "warnings": "VARCHAR[]", "seconds": "DOUBLE"}]'), recursive := true)
+SELECT unnest(system.main.from_json(result, kanon_private.release_row()), recursive := true)
 FROM kanon_private.run('refresh_all', system.main.json_object());
 
 CREATE OR REPLACE MACRO kanon.optimize(view_name) AS TABLE
-SELECT unnest(system.main.from_json(result,
-    '[{"view_name": "VARCHAR", "release": "BIGINT", "released_at": "TIMESTAMP", "cause": "VARCHAR", "rows":
-     "BIGINT", "classes": "BIGINT", "waiting": "BIGINT", "suppressed": "BIGINT", "inserted": "BIGINT",
-     "updated": "BIGINT", "deleted": "BIGINT", "moved": "BIGINT", "counterfeits": "BIGINT", "k_achieved":
-     "BIGINT", "l_achieved": "BIGINT", "max_frequency": "DOUBLE", "information_loss": "DOUBLE",
-     "information_loss_per_row": "DOUBLE", "discernibility": "HUGEINT", "average_class_size": "DOUBLE",
-     "vulnerable_rows": "BIGINT", "method": "VARCHAR", "settings_version": "INTEGER", "not_released":
-     "VARCHAR[]", "warnings": "VARCHAR[]", "seconds": "DOUBLE"}]'), recursive := true)
+SELECT unnest(system.main.from_json(result, kanon_private.release_row()), recursive := true)
 FROM kanon_private.run('optimize',
     system.main.json_object('view_name', view_name));
 

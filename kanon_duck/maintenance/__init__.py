@@ -1,0 +1,1 @@
+"""Keeps a masked view in step with its source: capture, batch, succession."""

@@ -32,8 +32,6 @@ EXACT_STEPS = 2**62
 RANKED_TYPE = "HUGEINT"
 """Type in which members keep steps whose codes are ranks; other codes are BIGINTs."""
 
-LARGEST_ROWID = 2**63 - 1
-
 NULL_LEAF, UNKNOWN_LEAF = -1, -2
 
 
@@ -61,14 +59,14 @@ class Coded(NamedTuple):
     microdata : Microdata
         Its rows stand in the order of a hash of their identity, which neither the source's order nor the
         number of threads can change.
-    place : int64, shape (rows,)
-        Place in the snapshot of each row.
+    snapshot_row : int64, shape (rows,)
+        DuckDB's rowid of each row in the snapshot.
     warnings : list of str
         What the owner should know about the data.
     """
 
     microdata: Microdata
-    place: NDArray[np.int64]
+    snapshot_row: NDArray[np.int64]
     warnings: list[str]
 
 
@@ -123,8 +121,7 @@ def encode(database: Database, settings: Settings, known: Known | None = None) -
         else:
             attributes.append(_numeric_attribute(quasi_identifier.name, number, numeric[number], data).take(order))
     weights = settings.weights_in_order()
-    place = (data["row"] - data["row"].min(initial=LARGEST_ROWID))[order]  # they begin anywhere
-    return Coded(Microdata(attributes, encoding_of(attributes, weights, len(order))), place, warnings)
+    return Coded(Microdata(attributes, encoding_of(attributes, weights, len(order))), data["row"][order], warnings)
 
 
 def _identity(settings: Settings) -> str:

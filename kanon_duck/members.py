@@ -77,19 +77,14 @@ def add_members(database: Database, number: int, settings: Settings, coded: Code
 
 def _write(database: Database, statement: str, settings: Settings, coded: Coded, columns: dict[str, Column]) -> None:
     """Write the rows of the snapshot with their codes and the columns given for each row of the encoding."""
-    order = np.empty_like(coded.place)  # of the encoding's rows, as they stand in the snapshot
-    order[coded.place] = np.arange(len(order))
-    arrays = {
-        name: numbers(values[order], None if missing is None else missing[order])
-        for name, (values, missing) in columns.items()
-    }
+    arrays = {"snapshot_row": numbers(coded.snapshot_row)}
+    arrays |= {name: numbers(values, missing) for name, (values, missing) in columns.items()}
     selected, joins = [f"codes.{name}" for name in columns], []
     if "waiting_since" in columns:
         selected.append(f"CASE WHEN codes.waiting_since IS NOT NULL THEN {_reason(settings)} END AS waiting_reason")
     else:
         selected += ["CAST(NULL AS BIGINT) AS waiting_since", "CAST(NULL AS VARCHAR) AS waiting_reason"]
     for place, attribute in enumerate(coded.microdata.attributes):
-        attribute = attribute.take(order)
         for name, codes in _code_columns(place, attribute).items():
             ranks = attribute.ranks if isinstance(attribute, NumericAttribute) else None
             arrays[name] = codes
@@ -100,7 +95,7 @@ def _write(database: Database, statement: str, settings: Settings, coded: Coded,
     database.execute(
         f"{statement} SELECT {', '.join(private_names(settings, 'key', 'sensitive', 'kept') + selected)}, "
         f"{quasi_hash} AS quasi_hash, {other_hash} AS other_hash "
-        f"FROM (FROM {SNAPSHOT} POSITIONAL JOIN codes AS codes) AS codes {' '.join(joins)}"
+        f"FROM {SNAPSHOT} AS snapshot JOIN codes ON codes.snapshot_row = snapshot.rowid {' '.join(joins)}"
     )
     database.unregister("codes")
 

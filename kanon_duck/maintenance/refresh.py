@@ -168,10 +168,11 @@ def _encode(call: Call, view: MaskedView, settings: Settings) -> tuple[State, Ba
     snapshot_changes(database, settings)
     state, coded = load_state(call, view, settings)
     beside = database.numpy(
-        "SELECT coalesce(member, -1) AS member, coalesce(waited_since, 0) AS waiting_since "
+        "SELECT rowid AS row, coalesce(member, -1) AS member, coalesce(waited_since, 0) AS waiting_since "
         f"FROM {SNAPSHOT} ORDER BY rowid"
     )
-    rows = beside["member"][coded.place]
+    place = np.searchsorted(beside["row"], coded.snapshot_row)
+    rows = beside["member"][place]
     old = rows >= 0
     rows[~old] = free_rows(state, int(np.count_nonzero(~old)))
     recoded = ~old
@@ -183,7 +184,7 @@ def _encode(call: Call, view: MaskedView, settings: Settings) -> tuple[State, Ba
     put(state, coded.microdata, rows)
     gone = database.numpy(f"SELECT member FROM {CHANGES} WHERE {GONE}")["member"]
     revalued = database.numpy(f"SELECT member FROM {CHANGES} WHERE {REVALUED}")["member"]
-    waiting_since = beside["waiting_since"][coded.place]
+    waiting_since = beside["waiting_since"][place]
     return state, Batch(coded, rows, old, recoded, unknown, waiting_since, gone, revalued)
 
 

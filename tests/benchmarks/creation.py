@@ -111,7 +111,7 @@ def quality(connection: duckdb.DuckDBPyConnection, table: Table, half: str, k: i
 
 def other_tools(connection: duckdb.DuckDBPyConnection, k: int) -> tuple[list[Figure], list[str]]:
     """Other tools on Adult, and notes on them; a row that a tool leaves out counts as lost whole."""
-    microdata, place, _ = encoded(connection, ADULT.name, ADULT.quasi_identifiers)
+    microdata, snapshot_row, _ = encoded(connection, ADULT.name, ADULT.quasi_identifiers)
     figures, notes = [], []
     for tool, shares in PEERS.items():
         for share in shares:
@@ -121,7 +121,7 @@ def other_tools(connection: duckdb.DuckDBPyConnection, k: int) -> tuple[list[Fig
                 break
             name = f"{tool} {made.version}" + (f", {share:.0f}% suppression" if share else "")
             # the encoded rows stand in the order of a hash
-            loss = loss_per_row(microdata, made.labels[place])
+            loss = loss_per_row(microdata, made.labels[snapshot_row - snapshot_row.min()])
             figures.append(Figure(ADULT.name, "", len(made.labels), k, name, loss, made.seconds))
             absent = np.count_nonzero(made.labels < 0)
             smallest = np.bincount(made.labels[made.labels >= 0]).min()

@@ -92,6 +92,8 @@ def replace_classes(
         GROUP BY new.place
         """
     )
+    # classes that new ones now look like end as well: their rows are written anew beside those of the new ones
+    database.execute(f"INSERT INTO {ENDED} FROM {table} SEMI JOIN {NUMBERED} USING (reader_class)")
     database.execute(
         f"INSERT INTO {table} BY NAME SELECT new.* EXCLUDE (place), numbered.reader_class "
         f"FROM {NEW_CLASSES} AS new JOIN {NUMBERED} AS numbered USING (place)"

@@ -454,3 +454,19 @@ def test_refresh_all_goes_on_after_views_that_fail(connection: duckdb.DuckDBPyCo
     for view in ("a_broken", "b_secure", "z_few"):
         assert len(shown(connection, view)) == 60
     assert_current(connection)
+
+
+def test_a_new_class_that_looks_like_one_that_stands_leaves_the_earlier_release_readable(
+    connection: duckdb.DuckDBPyConnection,
+) -> None:
+    connection.execute("CREATE TABLE people AS SELECT i AS id, ['x', 'y'][1 + i % 2] AS town FROM range(6) AS r(i)")
+    connection.execute(
+        "CALL kanon.create_masked_view('masked', source => 'people', key => 'id', k => 3, secure => false, "
+        "quasi_identifiers => {'town': 'flat'}, maintenance => 'append')"
+    )
+    connection.execute("INSERT INTO people SELECT i, 'x' FROM range(10, 13) AS r(i)")
+    row = one(connection, REFRESH)
+    assert (row["rows"], row["classes"], row["inserted"], row["moved"]) == (9, 2, 3, 0)
+    counted = "SELECT town, count(*) FROM {} GROUP BY town ORDER BY town"
+    assert connection.execute(counted.format("kanon.as_of('masked', 1)")).fetchall() == [("x", 3), ("y", 3)]
+    assert connection.execute(counted.format("kanon.as_of('masked', 2)")).fetchall() == [("x", 6), ("y", 3)]

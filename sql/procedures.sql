@@ -74,7 +74,7 @@ CREATE OR REPLACE MACRO kanon.rebuild(view_name, source := NULL, key := NULL, qu
     sensitive := NULL, keep := NULL, k := NULL, l := NULL, entropy_l := NULL, recursive_cl := NULL, p := NULL, alpha
     := NULL, t := NULL, protected := NULL, method := NULL, effort := NULL, method_options := NULL, maintenance :=
     NULL, secure := NULL, on_delete := NULL, patience := NULL, capture := NULL, max_suppression := NULL, weights :=
-    NULL, unit := NULL, seed := NULL, allow_unsafe_keep := NULL, independent := NULL, derive_from := NULL) AS TABLE
+    NULL, unit := NULL, seed := NULL, allow_unsafe_keep := NULL, independent := NULL, derive_from := NULL, dry_run := NULL) AS TABLE
 SELECT unnest(system.main.from_json(result, kanon_private.release_row()), recursive := true)
 FROM kanon_private.run('rebuild',
     system.main.json_object('view_name', view_name, 'source', source, 'key', key, 'quasi_identifiers', quasi_identifiers,
@@ -83,7 +83,7 @@ FROM kanon_private.run('rebuild',
      'method_options', method_options, 'maintenance', maintenance, 'secure', secure, 'on_delete', on_delete,
      'patience', patience, 'capture', capture, 'max_suppression', max_suppression, 'weights', weights, 'unit',
      unit, 'seed', seed, 'allow_unsafe_keep', allow_unsafe_keep, 'independent', independent, 'derive_from',
-     derive_from));
+     derive_from, 'dry_run', dry_run));
 
 CREATE OR REPLACE MACRO kanon.refresh(view_name, dry_run := NULL) AS TABLE
 SELECT unnest(system.main.from_json(result, kanon_private.release_row()), recursive := true)

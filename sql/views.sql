@@ -47,6 +47,7 @@ SELECT * FROM query(CASE
         || ') THEN kanon_from_release <= ' || CAST(release_number AS BIGINT)
         || ' AND coalesce(kanon_to_release > ' || CAST(release_number AS BIGINT) || ', true) ELSE error('
         || kanon_private.quoted('masked view ' || view_name || ' has no release ' || CAST(release_number AS BIGINT)
-                                || ' to read: FROM kanon.releases lists them', '''')
-        || ') END'
+                                || ' to read: there are releases ', '''')
+        || ' || (FROM kanon_private.readable_releases SELECT concat(min(release), '' to '', max(release)) '
+        || 'WHERE lower(view_name) = lower(' || kanon_private.quoted(view_name, '''') || '))) END'
 END);

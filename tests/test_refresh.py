@@ -470,3 +470,22 @@ def test_a_new_class_that_looks_like_one_that_stands_leaves_the_earlier_release_
     counted = "SELECT town, count(*) FROM {} GROUP BY town ORDER BY town"
     assert connection.execute(counted.format("kanon.as_of('masked', 1)")).fetchall() == [("x", 3), ("y", 3)]
     assert connection.execute(counted.format("kanon.as_of('masked', 2)")).fetchall() == [("x", 6), ("y", 3)]
+
+
+def test_a_dry_run_of_a_rebuild_tells_what_it_would_be(people: duckdb.DuckDBPyConnection) -> None:
+    foretold = one(people, "CALL kanon.rebuild('masked', k => 6, dry_run => true)")
+    assert (foretold["cause"], foretold["release"], foretold["k_achieved"]) == ("dry run: rebuild", 2, 6)
+    assert people.execute("SELECT k, release FROM kanon.masked_views").fetchall() == [(5, 1)]
+    made = one(people, "CALL kanon.rebuild('masked', k => 6)")
+    same = ("release", "rows", "classes", "moved", "information_loss")
+    assert [made[name] for name in same] == [foretold[name] for name in same]
+
+
+def test_a_release_that_is_not_there_is_told_with_those_that_are(people: duckdb.DuckDBPyConnection) -> None:
+    for release in (2, 3):
+        people.execute(f"DELETE FROM people WHERE id = {release}")
+        one(people, REFRESH)
+    people.execute("CALL kanon.forget('masked', before_release => 2)")
+    for release in (1, 4):
+        with pytest.raises(duckdb.Error, match=f"no release {release} to read: there are releases 2 to 3"):
+            people.execute(f"FROM kanon.as_of('masked', {release})").fetchall()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
-from kanon_duck.arguments import shown
+from kanon_duck import arguments as read
 from kanon_duck.call import Call, Row
 from kanon_duck.catalog import (
     MaskedView,
@@ -19,12 +19,15 @@ from kanon_duck.catalog import (
 from kanon_duck.errors import KanonError
 from kanon_duck.history import end_release
 from kanon_duck.kept import check_kept
-from kanon_duck.maintenance.answers import secure_message
+from kanon_duck.maintenance.answers import dry, secure_message
 from kanon_duck.maintenance.comparison import compare_with_last, remember_last
 from kanon_duck.maintenance.triggers import install_triggers, remove_triggers, trigger_source
 from kanon_duck.settings import Settings, read_settings, standing_warnings
 from kanon_duck.snapshot import take_snapshot
 from kanon_duck.whole import release_whole
+
+OF_THE_CALL = ("view_name", "dry_run")
+"""Arguments that are no settings."""
 
 
 def run(call: Call) -> list[Row]:
@@ -32,6 +35,7 @@ def run(call: Call) -> list[Row]:
     started = time.perf_counter()
     view = find_view(call)
     refuse_unseen(call, view)
+    dry_run = read.boolean(call.arguments, "dry_run", False)
     changed = _with_changes(call, view)
     settings = read_settings(changed, stored_types(call, view))
     _refuse_other_columns(call, view, settings)
@@ -56,12 +60,13 @@ def run(call: Call) -> list[Row]:
         warnings.append("secure => false: whoever has several releases can compare them")
     release |= {"warnings": warnings + found, "seconds": time.perf_counter() - started}
     record_release(call.database, view.number, release, losses)
-    return [release_row(call.database, view.name, view.release + 1)]
+    row = release_row(call.database, view.name, view.release + 1)
+    return [dry(call, row) if dry_run else row]
 
 
 def _with_changes(call: Call, view: MaskedView) -> Call:
     """The call that the settings were read from, with the options that are typed now in their place."""
-    typed = {name: value for name, value in call.arguments.items() if value is not None and name != "view_name"}
+    typed = {name: value for name, value in call.arguments.items() if value is not None and name not in OF_THE_CALL}
     stored = stored_call(call, view)
     schema = call.schema if "source" in typed else stored.schema
     return replace(stored, arguments={**stored.arguments, **typed}, schema=schema)
@@ -92,8 +97,8 @@ def _refuse_other_columns(call: Call, view: MaskedView, settings: Settings) -> N
         same = columns == after[argument] if argument == "key" else sorted(columns) == sorted(after[argument])
         if not same:
             raise KanonError(
-                f"{argument} is {shown(after[argument])} and was {shown(columns)}: a rebuild keeps the columns that "
-                "readers know; make another masked view"
+                f"{argument} is {read.shown(after[argument])} and was {read.shown(columns)}: a rebuild keeps the "
+                "columns that readers know; make another masked view"
             )
     for each in settings.quasi_identifiers:
         if (each.hierarchy is None) != (view.quasi_identifiers[each.name]["type"] == "numeric"):

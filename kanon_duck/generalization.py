@@ -133,11 +133,11 @@ def _ancestors(
 
 def _ranks(keys: list[NDArray[np.int64]]) -> NDArray[np.int64]:
     """Dense rank of each class among the generalizations: equal keys, equal rank."""
-    packed = [keys[0] - keys[0].min()]
-    room = int(packed[0].max()) + 1
+    packed = [keys[0] - keys[0].min(initial=0)]
+    room = int(packed[0].max(initial=0)) + 1
     for key in keys[1:]:
-        digits = key - key.min()
-        base = int(digits.max()) + 1
+        digits = key - key.min(initial=0)
+        base = int(digits.max(initial=0)) + 1
         if room * base < 2**63:
             packed[-1] = packed[-1] * base + digits
             room *= base

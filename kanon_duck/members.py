@@ -223,3 +223,12 @@ def update_values(database: Database, number: int, settings: Settings, changed: 
         f"UPDATE {members_table(number)} AS members SET {assignments} FROM {changed} AS changed "
         "WHERE members.row = changed.member"
     )
+
+
+def held_back(database: Database, number: int) -> tuple[int, int]:
+    """How many members wait, and how many were left out for quality."""
+    [(waiting, suppressed)] = database.rows(
+        "SELECT count(*) FILTER (waiting_since IS NOT NULL), count(*) FILTER (class IS NULL AND waiting_since IS NULL) "
+        f"FROM {members_table(number)}"
+    )
+    return waiting, suppressed

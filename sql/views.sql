@@ -35,9 +35,9 @@ WHERE view.dropped_at IS NULL AND release.release >= view.first_release;
 CREATE OR REPLACE MACRO kanon.as_of(view_name, release_number) AS TABLE
 SELECT * FROM query(CASE
     WHEN json_extract_string(json_serialize_plan('FROM kanon_released.' || kanon_private.quoted(view_name, '"')), 'error_type') = 'catalog'
-    THEN 'SELECT error('
+    THEN 'SELECT NULL WHERE CAST(error('
         || kanon_private.quoted('there is no masked view ' || view_name || ': FROM kanon.masked_views lists them', '''')
-        || ')'
+        || ') AS BOOLEAN)'
     ELSE 'SELECT * EXCLUDE (kanon_class, kanon_from_release, kanon_to_release) FROM ('
         || 'SELECT *, NULL AS kanon_to_release FROM kanon_released.' || kanon_private.quoted(view_name, '"')
         || ' UNION ALL BY NAME FROM kanon_history.' || kanon_private.quoted(view_name, '"')

@@ -489,3 +489,39 @@ def test_a_release_that_is_not_there_is_told_with_those_that_are(people: duckdb.
     for release in (1, 4):
         with pytest.raises(duckdb.Error, match=f"no release {release} to read: there are releases 2 to 3"):
             people.execute(f"FROM kanon.as_of('masked', {release})").fetchall()
+
+
+@pytest.mark.parametrize("maintenance", ["incremental", "static", "append"])
+def test_classes_may_leave_whole(connection: duckdb.DuckDBPyConnection, maintenance: str) -> None:
+    connection.execute("CREATE TABLE people AS SELECT i AS id, i // 3 AS age FROM range(9) AS r(i)")
+    connection.execute(
+        "CALL kanon.create_masked_view('masked', source => 'people', key => 'id', k => 3, secure => false, "
+        f"quasi_identifiers => ['age'], maintenance => '{maintenance}')"
+    )
+    connection.execute("DELETE FROM people WHERE age = 0")
+    row = one(connection, REFRESH)
+    assert (row["cause"], row["rows"], row["classes"], row["deleted"]) == ("refresh", 6, 2, 3)
+    assert connection.execute("SELECT count(*) FROM kanon.as_of('masked', 1)").fetchall() == [(9,)]
+    connection.execute("CALL kanon.drop_masked_view('masked')")
+    with pytest.raises(duckdb.Error, match="there is no masked view masked"):
+        connection.execute("SELECT count(*) FROM kanon.as_of('masked', 1)").fetchall()
+
+
+def test_who_is_held_back_now_is_told_also_without_a_release(connection: duckdb.DuckDBPyConnection) -> None:
+    connection.execute("CREATE TABLE people AS SELECT i AS id, i // 3 AS age FROM range(9) AS r(i)")
+    connection.execute("INSERT INTO people VALUES (100, 90)")
+    created = one(
+        connection,
+        "CALL kanon.create_masked_view('masked', source => 'people', key => 'id', k => 3, secure => false, "
+        "quasi_identifiers => ['age'], maintenance => 'append', max_suppression => 0.1)",
+    )
+    assert (created["rows"], created["suppressed"]) == (9, 1)
+    [left_out] = [
+        number
+        for number in (*range(9), 100)
+        if one(connection, f"FROM kanon.explain('masked', key => {number})")["status"] == "suppressed"
+    ]
+    connection.execute(f"DELETE FROM people WHERE id = {left_out}")
+    connection.execute("INSERT INTO people VALUES (101, 1)")
+    row = one(connection, REFRESH)
+    assert (row["cause"], row["rows"], row["suppressed"], row["waiting"]) == ("unchanged", 9, 0, 1)

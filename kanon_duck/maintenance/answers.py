@@ -8,6 +8,7 @@ from kanon_duck.call import Call, Row
 from kanon_duck.catalog import MaskedView, record_state, release_row
 from kanon_duck.errors import KanonError, RecordedError
 from kanon_duck.maintenance.capture import Found
+from kanon_duck.members import held_back
 
 
 def no_release(call: Call, view: MaskedView, cause: str, warning: str, dry_run: bool, **state: Any) -> Row:
@@ -26,10 +27,11 @@ def no_release(call: Call, view: MaskedView, cause: str, warning: str, dry_run: 
 
 
 def _standing(call: Call, view: MaskedView, cause: str, warning: str) -> Row:
-    """The row of the release there is, with nobody changed."""
+    """The row of the release there is, with nobody changed, and who waits or is left out now."""
     row = release_row(call.database, view.name, view.release)
-    nothing = dict.fromkeys(("inserted", "updated", "deleted", "moved"), 0)
-    return row | nothing | {"cause": cause, "warnings": [warning], "seconds": 0.0}
+    row |= dict.fromkeys(("inserted", "updated", "deleted", "moved"), 0)
+    row["waiting"], row["suppressed"] = held_back(call.database, view.number)
+    return row | {"cause": cause, "warnings": [warning], "seconds": 0.0}
 
 
 def unchanged(call: Call, view: MaskedView, dry_run: bool, warning: str) -> Row:

@@ -18,7 +18,7 @@ from kanon_duck.maintenance.answers import no_release
 from kanon_duck.maintenance.changes import changes
 from kanon_duck.maintenance.drift import rebuild_recommended
 from kanon_duck.maintenance.state import State, keep_in_mind
-from kanon_duck.members import update_members
+from kanon_duck.members import held_back, update_members
 from kanon_duck.release import Counts, affected_rows, describe_release, publish_changes
 from kanon_duck.settings import Settings
 
@@ -70,7 +70,7 @@ def succeed(
     touched = np.union1d(changes(before, after).touched, after[changed])
     touched = touched[touched != NO_CLASS]
     state.version = new_version()
-    waiting = int(database.value(f"SELECT count(*) FROM {members_table(number)} WHERE waiting_since IS NOT NULL"))
+    waiting, suppressed = held_back(database, number)
     stays = {"members_version": state.version, "waiting": waiting, "status": "current", "reason": None}
     keep_in_mind(call, state)
     if not len(touched):
@@ -101,7 +101,7 @@ def succeed(
         deleted=int(np.count_nonzero((before != NO_CLASS) & (after == NO_CLASS))),
         moved=int(np.count_nonzero(in_both & ~is_changed & (before != after))),
         waiting=waiting,
-        suppressed=int(np.count_nonzero(state.present & (after == NO_CLASS))) - waiting,
+        suppressed=suppressed,
     )
     released = f"(FROM {members_table(number)} WHERE class IS NOT NULL)"
     row, losses = describe_release(database, number, settings, view.release + 1, cause, counts)

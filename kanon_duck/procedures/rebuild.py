@@ -39,6 +39,10 @@ def run(call: Call) -> list[Row]:
     changed = _with_changes(call, view)
     settings = read_settings(changed, stored_types(call, view))
     _refuse_other_columns(call, view, settings)
+    if settings.secure and not view.secure:
+        raise KanonError(
+            "secure is true, but readers could compare the releases so far: leave it out, or make another masked view"
+        )
     if settings.secure:
         raise KanonError(secure_message(view))
     if settings.capture == "trigger":

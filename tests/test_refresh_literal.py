@@ -15,7 +15,7 @@ from kanon_duck.maintenance import batch
 from tests.encodings import Numeric, Tree
 from tests.literal_i3m import LiteralPartition
 
-pytestmark = [pytest.mark.surface, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.timeout(600)
 
 CITIES = ["a", "b", "c", "d", None]
 TREE = Tree({"a": "x", "b": "x", "c": "y", "d": "y", "x": "*", "y": "*"})

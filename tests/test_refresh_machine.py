@@ -20,7 +20,7 @@ import kanon_duck
 from tests.encodings import Numeric, Tree
 from tests.recomputation import Person, figures, released
 
-pytestmark = [pytest.mark.surface, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.timeout(900)
 
 CITIES = {"a": "a x *", "b": "b x *", "c": "c y z *", "d": "d z *", "e": "e *"}
 NEW_CITIES = {"f": "f x *", "g": "g w x *", "h": "h y z *", "i": "i v u *"}

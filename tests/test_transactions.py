@@ -29,7 +29,7 @@ from tests.people import PEOPLE, REFRESH, assert_current, change
 auto = importlib.import_module("kanon_duck.clustering.auto")  # the package has a function of that name
 
 KILLS = 24
-KILLS_OF_REFRESHES = 15
+KILLS_OF_REFRESHES = 10
 
 SLOW = "method => 'k_member',"  # its time is quadratic in the rows: there is something to interrupt
 

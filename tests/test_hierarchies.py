@@ -327,7 +327,6 @@ def test_a_hierarchy_in_use_keeps_its_height_and_stays(clinic: Clinic) -> None:
     clinic.connection.execute("INSERT INTO kanon_private.hierarchy_uses VALUES ('my view', 'H')")
     with pytest.raises(KanonError, match="height of 'h' would change from 2 to 3.*my view"):
         clinic.call("extend", "h", edges="FROM (VALUES ('b', 'y'), ('y', 'x'))")
-    assert clinic.call("extend", "h", edges="SELECT 'b', 'x'")["leaves"] == 2
     with pytest.raises(KanonError, match="'h' is used by the masked view my view"):
         clinic.call("drop", "h")
     clinic.connection.execute("DELETE FROM kanon_private.hierarchy_uses")

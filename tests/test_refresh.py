@@ -11,8 +11,6 @@ import pytest
 import kanon_duck
 from tests.people import MASK, PEOPLE, REFRESH, assert_current, change, one, status
 
-pytestmark = pytest.mark.surface
-
 COUNTS = ("cause", "release", "rows", "inserted", "updated", "deleted", "moved", "waiting", "suppressed")
 
 
@@ -35,6 +33,7 @@ def shown(connection: duckdb.DuckDBPyConnection, relation: str = "masked") -> li
 # --- what a refresh does
 
 
+@pytest.mark.surface
 def test_inserts_deletes_and_updates_become_the_next_release(people: duckdb.DuckDBPyConnection) -> None:
     first = shown(people)
     people.execute("INSERT INTO people VALUES (100, 30, 250, '7', 'flu'), (101, 31, 260, '7', 'flu')")
@@ -50,6 +49,7 @@ def test_inserts_deletes_and_updates_become_the_next_release(people: duckdb.Duck
     assert shown(people, "kanon.as_of('masked', 2)") == shown(people)
 
 
+@pytest.mark.surface
 def test_an_unchanged_source_makes_no_release(people: duckdb.DuckDBPyConnection) -> None:
     row = one(people, REFRESH)
     assert counts(row)[:6] == ("unchanged", 1, 60, 0, 0, 0)
@@ -59,6 +59,7 @@ def test_an_unchanged_source_makes_no_release(people: duckdb.DuckDBPyConnection)
     assert_current(people)
 
 
+@pytest.mark.surface
 def test_a_dry_run_tells_and_changes_nothing(people: duckdb.DuckDBPyConnection) -> None:
     first = shown(people)
     change(people, 1)
@@ -71,6 +72,7 @@ def test_a_dry_run_tells_and_changes_nothing(people: duckdb.DuckDBPyConnection) 
     assert_current(people)
 
 
+@pytest.mark.surface
 def test_other_sensitive_values_move_nobody(people: duckdb.DuckDBPyConnection) -> None:
     cells = "(SELECT * EXCLUDE (disease) FROM masked)"
     first = shown(people, cells)
@@ -80,6 +82,7 @@ def test_other_sensitive_values_move_nobody(people: duckdb.DuckDBPyConnection) -
     assert_current(people)
 
 
+@pytest.mark.surface
 @pytest.mark.parametrize("maintenance", ["incremental", "static", "append"])
 def test_every_way_of_maintenance_stays_in_step(connection: duckdb.DuckDBPyConnection, maintenance: str) -> None:
     connection.execute(PEOPLE.format(60))
@@ -90,6 +93,7 @@ def test_every_way_of_maintenance_stays_in_step(connection: duckdb.DuckDBPyConne
         assert_current(connection)
 
 
+@pytest.mark.surface
 def test_without_a_key_equal_rows_are_interchangeable(connection: duckdb.DuckDBPyConnection) -> None:
     connection.execute(PEOPLE.format(60))
     connection.execute("INSERT INTO people FROM people WHERE id < 10")
@@ -101,6 +105,7 @@ def test_without_a_key_equal_rows_are_interchangeable(connection: duckdb.DuckDBP
     assert connection.execute(ill.format("masked")).fetchall() == connection.execute(ill.format("people")).fetchall()
 
 
+@pytest.mark.surface
 def test_unknown_values_wait_until_the_hierarchy_knows_them(connection: duckdb.DuckDBPyConnection) -> None:
     connection.execute(
         "CREATE TABLE codes AS SELECT CAST(i AS VARCHAR) AS child, 'low' AS parent FROM range(6) AS r(i)"
@@ -135,6 +140,7 @@ def test_unknown_values_wait_until_the_hierarchy_knows_them(connection: duckdb.D
     assert connection.execute("FROM kanon.waiting('masked')").fetchall() == []
 
 
+@pytest.mark.surface
 def test_fewer_than_k_rows_hold_the_release(people: duckdb.DuckDBPyConnection) -> None:
     first = shown(people)
     people.execute("CREATE TABLE everybody AS FROM people")
@@ -151,6 +157,7 @@ def test_fewer_than_k_rows_hold_the_release(people: duckdb.DuckDBPyConnection) -
     assert_current(people)
 
 
+@pytest.mark.surface
 def test_a_secure_view_refuses_changes_and_says_what_helps(connection: duckdb.DuckDBPyConnection) -> None:
     connection.execute(PEOPLE.format(60))
     connection.execute(MASK.replace("secure => false,", ""))
@@ -456,6 +463,7 @@ def test_refresh_all_goes_on_after_views_that_fail(connection: duckdb.DuckDBPyCo
     assert_current(connection)
 
 
+@pytest.mark.surface
 def test_a_new_class_that_looks_like_one_that_stands_leaves_the_earlier_release_readable(
     connection: duckdb.DuckDBPyConnection,
 ) -> None:
@@ -472,6 +480,7 @@ def test_a_new_class_that_looks_like_one_that_stands_leaves_the_earlier_release_
     assert connection.execute(counted.format("kanon.as_of('masked', 2)")).fetchall() == [("x", 6), ("y", 3)]
 
 
+@pytest.mark.surface
 def test_a_dry_run_of_a_rebuild_tells_what_it_would_be(people: duckdb.DuckDBPyConnection) -> None:
     foretold = one(people, "CALL kanon.rebuild('masked', k => 6, dry_run => true)")
     assert (foretold["cause"], foretold["release"], foretold["k_achieved"]) == ("dry run: rebuild", 2, 6)
@@ -481,6 +490,7 @@ def test_a_dry_run_of_a_rebuild_tells_what_it_would_be(people: duckdb.DuckDBPyCo
     assert [made[name] for name in same] == [foretold[name] for name in same]
 
 
+@pytest.mark.surface
 def test_a_release_that_is_not_there_is_told_with_those_that_are(people: duckdb.DuckDBPyConnection) -> None:
     for release in (2, 3):
         people.execute(f"DELETE FROM people WHERE id = {release}")
@@ -491,6 +501,7 @@ def test_a_release_that_is_not_there_is_told_with_those_that_are(people: duckdb.
             people.execute(f"FROM kanon.as_of('masked', {release})").fetchall()
 
 
+@pytest.mark.surface
 @pytest.mark.parametrize("maintenance", ["incremental", "static", "append"])
 def test_classes_may_leave_whole(connection: duckdb.DuckDBPyConnection, maintenance: str) -> None:
     connection.execute("CREATE TABLE people AS SELECT i AS id, i // 3 AS age FROM range(9) AS r(i)")

@@ -53,6 +53,11 @@ def class_sizes(database: Database, release: exp.Query, cells: list[str], model:
         .from_(release.subquery("release"))
         .group_by(*(exp.column(cell, "release", quoted=True) for cell in cells))
     )
+    return summary_of(database, classes, model)
+
+
+def summary_of(database: Database, classes: exp.Query, model: PrivacyModel) -> ClassSizes:
+    """What there is to say of classes, from a query that gives the ``size`` of each."""
     summary = exp.select(
         "coalesce(sum(size), 0)",
         "count(*)",

@@ -11,12 +11,14 @@ import math
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+from sqlglot import exp
 
 from kanon_duck import arrow
 from kanon_duck.catalog import classes_table, diversity_table, members_table
-from kanon_duck.check import ClassSizes
+from kanon_duck.check import ClassSizes, summary_of
 from kanon_duck.generalization import AT_ROOT, NULL, ROOT, Classes
 from kanon_duck.microdata import Microdata, NumericAttribute
+from kanon_duck.models import PrivacyModel
 from kanon_duck.settings import Settings
 from kanon_duck.sql import Database
 
@@ -175,16 +177,10 @@ def restate_shares(database: Database, number: int, place: int, hierarchy: str) 
     )
 
 
-def class_summary(database: Database, number: int, k: int) -> ClassSizes:
+def class_summary(database: Database, number: int, model: PrivacyModel) -> ClassSizes:
     """Sizes of the reader classes."""
-    rows, count, smallest, violating, discernibility = database.rows(
-        f"""
-        SELECT coalesce(sum(size), 0), count(*), min(size), coalesce(sum(size) FILTER (size < {int(k)}), 0),
-               coalesce(sum(CAST(size AS HUGEINT) * size), 0)
-        FROM (SELECT sum(rows) AS size FROM {classes_table(number)} GROUP BY reader_class)
-        """
-    )[0]
-    return ClassSizes(int(rows), int(count), smallest, int(violating), int(discernibility))
+    sizes = exp.select("sum(rows) AS size").from_(exp.to_table(classes_table(number))).group_by("reader_class")
+    return summary_of(database, sizes, model)
 
 
 def class_losses(database: Database, number: int, settings: Settings) -> tuple[dict[str, float], float]:

@@ -186,7 +186,7 @@ def describe_release(
     database: Database, number: int, settings: Settings, release: int, cause: str, counts: Counts
 ) -> tuple[Row, dict[str, float]]:
     """The row of a release in the history, recomputed from the classes, and the loss of each quasi-identifier."""
-    sizes = class_summary(database, number, settings.model.k)
+    sizes = class_summary(database, number, settings.model)
     losses, loss = class_losses(database, number, settings)
     l_achieved, max_frequency = least_diversity(database, number)
     released = {name for name, _ in released_columns(settings)}

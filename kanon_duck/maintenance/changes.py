@@ -45,6 +45,32 @@ def changes(before: NDArray[np.int64], after: NDArray[np.int64]) -> Changes:
     return Changes(touched[touched != NO_CLASS], moved)
 
 
+def rows_of(classes: NDArray[np.int64], labels: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Rising numbers of the rows that are in one of some classes."""
+    is_meant = np.zeros(max(int(labels.max(initial=NO_CLASS)), int(classes.max(initial=NO_CLASS))) + 2, bool)
+    is_meant[classes] = True  # NO_CLASS takes the last element, which belongs to no class
+    return np.flatnonzero(is_meant[labels])
+
+
+def people(before: NDArray[np.int64], after: NDArray[np.int64], changed: NDArray[np.bool_]) -> dict[str, int]:
+    """How many people a release has that the one before had not, has other values of, has no more, and has moved.
+
+    Parameters
+    ----------
+    before, after : int64, shape (n,)
+        Class of each row, -1 for one in none.
+    changed : bool, shape (n,)
+        Whether its values are others.
+    """
+    was, is_now = before != NO_CLASS, after != NO_CLASS
+    return {
+        "inserted": int(np.count_nonzero(~was & is_now)),
+        "updated": int(np.count_nonzero(was & is_now & changed)),
+        "deleted": int(np.count_nonzero(was & ~is_now)),
+        "moved": int(np.count_nonzero(was & is_now & ~changed & (before != after))),
+    }
+
+
 def keep_numbers(before: NDArray[np.int64], after: NDArray[np.int64], unused: int) -> NDArray[np.int64]:
     """Number the classes of ``after`` as in ``before`` as far as they go on, the others from ``unused`` on.
 

@@ -7,7 +7,7 @@ import numpy as np
 from kanon_duck.call import Row
 from kanon_duck.catalog import members_table
 from kanon_duck.kernels.box import NO_CLASS
-from kanon_duck.maintenance.changes import keep_numbers
+from kanon_duck.maintenance.changes import keep_numbers, people
 from kanon_duck.members import identified
 from kanon_duck.settings import Settings
 from kanon_duck.sql import Database
@@ -41,11 +41,4 @@ def compare_with_last(database: Database, settings: Settings, number: int) -> Ro
         """
     )
     before, after, changed = (np.asarray(data[name]) for name in ("before", "after", "changed"))
-    in_both = (before != NO_CLASS) & (after != NO_CLASS)
-    numbers = keep_numbers(before, after, int(before.max(initial=NO_CLASS)) + 1)
-    return {
-        "inserted": int(np.count_nonzero((before == NO_CLASS) & (after != NO_CLASS))),
-        "updated": int(np.count_nonzero(in_both & changed)),
-        "deleted": int(np.count_nonzero((before != NO_CLASS) & (after == NO_CLASS))),
-        "moved": int(np.count_nonzero(in_both & ~changed & (numbers != before))),
-    }
+    return people(before, keep_numbers(before, after, int(before.max(initial=NO_CLASS)) + 1), changed)

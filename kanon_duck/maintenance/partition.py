@@ -13,6 +13,7 @@ from kanon_duck.kernels.box import NO_CLASS
 from kanon_duck.kernels.class_index import ClassIndex
 from kanon_duck.kernels.partition import NO_ROW, fill_lists
 from kanon_duck.kernels.regroup import regroup
+from kanon_duck.maintenance.changes import changes, rows_of
 
 
 class Partition(NamedTuple):
@@ -90,13 +91,9 @@ def regrouped(partition: Partition, labels: NDArray[np.int64]) -> Partition:
     Partition
         The partition to go on with.
     """
-    index, before = partition.class_index, partition.labels
-    changed = before != labels
-    touched = np.union1d(before[changed], labels[changed])
-    touched = touched[touched != NO_CLASS]
-    is_touched = np.zeros(max(int(labels.max(initial=NO_CLASS)), len(index.sizes)) + 2, bool)
-    is_touched[touched] = True  # NO_CLASS takes the last element, which belongs to no class
-    rows = np.flatnonzero(is_touched[labels])
+    before = partition.labels
+    touched = changes(before, labels).touched
+    rows = rows_of(touched, labels)
     rows = rows[np.argsort(labels[rows], kind="stable")]
     filled, starts, counts = np.unique(labels[rows], return_index=True, return_counts=True)
     emptied = np.setdiff1d(touched, filled)

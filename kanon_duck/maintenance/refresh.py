@@ -144,7 +144,7 @@ def load_state(call: Call, view: MaskedView, settings: Settings) -> tuple[State,
     """
     database = call.database
     state = call.memory.take()
-    if state is None or state.version != view.members_version:
+    if state is not None and state.version != view.members_version:
         state = None
     if state is None:
         hierarchies = known_hierarchies(database, view.number, settings)

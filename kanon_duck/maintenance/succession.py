@@ -15,7 +15,7 @@ from kanon_duck.history import keep_history
 from kanon_duck.kept import rare_kept_values
 from kanon_duck.kernels.box import NO_CLASS
 from kanon_duck.maintenance.answers import no_release
-from kanon_duck.maintenance.changes import changes
+from kanon_duck.maintenance.changes import changes, people, rows_of
 from kanon_duck.maintenance.drift import rebuild_recommended
 from kanon_duck.maintenance.state import State, keep_in_mind
 from kanon_duck.members import held_back, update_members
@@ -80,9 +80,7 @@ def succeed(
 
     call.phase("generalizing")
     touched = with_look_alikes(database, number, touched)
-    is_touched = np.zeros(int(max(after.max(), touched[-1])) + 2, bool)
-    is_touched[touched] = True  # NO_CLASS takes the last element, which belongs to no class
-    rows = np.flatnonzero(is_touched[after])
+    rows = rows_of(touched, after)
     numbers, dense = np.unique(after[rows], return_inverse=True)
     microdata = state.microdata.take(rows)
     classes = generalize(microdata, dense)
@@ -92,17 +90,9 @@ def succeed(
     publish_changes(database, number, settings, view.release + 1)
     replace_diversity(database, number, settings)
 
-    in_both = (before != NO_CLASS) & (after != NO_CLASS)
     is_changed = np.zeros(len(after), bool)
     is_changed[changed] = True
-    counts = Counts(
-        inserted=int(np.count_nonzero((before == NO_CLASS) & (after != NO_CLASS))),
-        updated=int(np.count_nonzero(in_both & is_changed)),
-        deleted=int(np.count_nonzero((before != NO_CLASS) & (after == NO_CLASS))),
-        moved=int(np.count_nonzero(in_both & ~is_changed & (before != after))),
-        waiting=waiting,
-        suppressed=suppressed,
-    )
+    counts = Counts(**people(before, after, is_changed), waiting=waiting, suppressed=suppressed)
     released = f"(FROM {members_table(number)} WHERE class IS NOT NULL)"
     row, losses = describe_release(database, number, settings, view.release + 1, cause, counts)
     row |= {

@@ -34,14 +34,13 @@ class MaskedView:
         Where the view is.
     release : int
         The current release.
-    k : int
     key : list of str
     quasi_identifiers : dict
         Of each quasi-identifier, in the source's order, its type or hierarchy, step and domain.
     sensitive, keep : list of str
     settings_version : int
     secure : bool
-    maintenance, capture : str
+    capture : str
     members_version : str
         Another one whenever the members have changed.
     first_release : int
@@ -53,14 +52,12 @@ class MaskedView:
     schema: str
     view: str
     release: int
-    k: int
     key: list[str]
     quasi_identifiers: dict[str, dict[str, Any]]
     sensitive: list[str]
     keep: list[str]
     settings_version: int
     secure: bool
-    maintenance: str
     capture: str
     members_version: str
     first_release: int
@@ -159,14 +156,12 @@ def find_view(call: Call) -> MaskedView:
         schema=row["schema_name"],
         view=row["view_name"],
         release=row["release"],
-        k=row["k"],
         key=row["key"],
         quasi_identifiers=json.loads(row["quasi_identifiers"]),
         sensitive=list(json.loads(row["sensitive"])),
         keep=row["keep"],
         settings_version=row["settings_version"],
         secure=row["secure"],
-        maintenance=row["maintenance"],
         capture=row["capture"],
         members_version=row["members_version"],
         first_release=row["first_release"],
@@ -310,9 +305,10 @@ def stored_settings(call: Call, view: MaskedView) -> tuple[Call, Settings]:
         When the source is gone, or has lost a column or changed its type.
     """
     stored = stored_call(call, view)
-    settings = read_settings(stored, stored_types(call, view))
+    types = stored_types(call, view)
+    settings = read_settings(stored, types)
     domains = _stored_json(call, view, "domains")
-    for name, column_type in stored_types(call, view).items():
+    for name, column_type in types.items():
         if settings.columns[name] != column_type:
             raise KanonError(
                 f"source: column {name} was {column_type} and is {settings.columns[name]} now: give it its type back, "

@@ -38,7 +38,7 @@ def create_classes(database: Database, number: int, microdata: Microdata, classe
 
 
 def with_look_alikes(database: Database, number: int, classes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Numbers of some classes and of all that a reader cannot tell from one of them."""
+    """Numbers of all classes that a reader cannot tell from one of some classes, themselves included if they stand."""
     table = classes_table(number)
     database.register("some_classes", pa.table({"class": arrow.numbers(classes)}))
     found = database.numpy(
@@ -46,7 +46,7 @@ def with_look_alikes(database: Database, number: int, classes: NDArray[np.int64]
         f"(SELECT reader_class FROM {table} SEMI JOIN some_classes USING (class))"
     )
     database.unregister("some_classes")
-    return np.union1d(classes, found["class"])
+    return np.asarray(found["class"])
 
 
 def replace_classes(

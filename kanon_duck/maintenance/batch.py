@@ -11,7 +11,7 @@ from kanon_duck.clustering.declared import cluster
 from kanon_duck.clustering.order import order
 from kanon_duck.clustering.parallel import part
 from kanon_duck.kernels.box import NO_CLASS
-from kanon_duck.maintenance.changes import changes, keep_numbers
+from kanon_duck.maintenance.changes import changes, classes_in, keep_numbers
 from kanon_duck.maintenance.i3m import delete_rows, insert_rows, split_large
 from kanon_duck.maintenance.improve import improve_touched
 from kanon_duck.maintenance.optimization import optimize
@@ -70,7 +70,7 @@ def bring_in(
         partition = insert_rows(partition, placed, k, part(call.checkpoint, 0.4, 0.7))
         state.labels = partition.labels.copy()
         if settings.method == "auto":
-            touched = np.union1d(changes(before, state.labels).touched, state.labels[arriving])
+            touched = classes_in(changes(before, state.labels).touched, state.labels[arriving])
             state.labels = _improved(call, settings, state, partition, touched)
         state.partition = regrouped(partition, state.labels)
 

@@ -40,7 +40,7 @@ def improve_touched(
     partition : Partition
         Every class has at least k rows. It is only read.
     touched : int64, shape (classes,)
-        Numbers of classes; those without rows are left alone.
+        Rising numbers of classes; those without rows are left alone.
     k, seed, steps_per_row, checkpoint
         As in ``anneal``; steps are counted per row of the part that is annealed.
 
@@ -51,7 +51,7 @@ def improve_touched(
     """
     index = partition.class_index
     standing = np.flatnonzero(index.sizes)
-    to_improve = np.intersect1d(standing, touched)
+    to_improve = touched[index.sizes[touched] > 0]
     beside = min(MOST_BESIDE, int(SHARE_BESIDE / 2 * len(standing)) // max(len(to_improve), 1))
     classes = standing if beside else to_improve
     # not as they stand in the index, which has been through other changes than that of another process

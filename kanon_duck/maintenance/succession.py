@@ -13,9 +13,8 @@ from kanon_duck.classes import ENDED, replace_classes, replace_diversity, with_l
 from kanon_duck.generalization import generalize
 from kanon_duck.history import keep_history
 from kanon_duck.kept import rare_kept_values
-from kanon_duck.kernels.box import NO_CLASS
 from kanon_duck.maintenance.answers import no_release
-from kanon_duck.maintenance.changes import changes, people, rows_of
+from kanon_duck.maintenance.changes import changes, classes_in, people, rows_of
 from kanon_duck.maintenance.drift import rebuild_recommended
 from kanon_duck.maintenance.state import State, keep_in_mind
 from kanon_duck.members import held_back, update_members
@@ -67,8 +66,7 @@ def succeed(
     rows = np.flatnonzero(moved)
     if len(rows):
         update_members(database, number, rows, after[rows])
-    touched = np.union1d(changes(before, after).touched, after[changed])
-    touched = touched[touched != NO_CLASS]
+    touched = classes_in(changes(before, after).touched, after[changed])
     state.version = new_version()
     waiting, suppressed = held_back(database, number)
     stays = {"members_version": state.version, "waiting": waiting, "status": "current", "reason": None}
@@ -79,7 +77,7 @@ def succeed(
         return no_release(call, view, "unchanged", told, False, **stays)
 
     call.phase("generalizing")
-    touched = with_look_alikes(database, number, touched)
+    touched = classes_in(touched, with_look_alikes(database, number, touched))
     rows = rows_of(touched, after)
     numbers, dense = np.unique(after[rows], return_inverse=True)
     microdata = state.microdata.take(rows)

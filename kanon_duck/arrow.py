@@ -25,5 +25,9 @@ def texts(values: Sequence[str]) -> pa.Array:
 
 
 def array(values: pa.Array | pa.ChunkedArray) -> NDArray[Any]:
-    """Numbers without NULLs as a NumPy array, which may share their memory."""
-    return np.from_dlpack(values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values)
+    """Numbers or booleans without NULLs as a NumPy array, which may share their memory."""
+    if isinstance(values, pa.ChunkedArray):
+        values = values.combine_chunks()
+    if pa.types.is_boolean(values.type):
+        return np.from_dlpack(values.cast(pa.uint8())).view(np.bool_)
+    return np.from_dlpack(values)

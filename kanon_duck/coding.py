@@ -155,7 +155,7 @@ def _plan_numeric(
         warnings.append(f"{outside} rows of {name} lie outside its domain: their information loss counts at most 1")
 
     plan: dict[str, Any] = {"step": step, "domain": domain, "ranks": None, "joins": []}
-    missing = f"CAST({column} IS NULL AS UTINYINT) AS missing_{number}"
+    missing = f"{column} IS NULL AS missing_{number}"
     span = (min(observed[0], domain[0]), max(observed[1], domain[1]))
     if not _coded_by_rank(database, number, name, span, known):
         codes = [f"coalesce(CAST({steps} - ({domain[0]}) AS BIGINT), 0)" for steps in (low, high)]
@@ -230,7 +230,7 @@ def _numeric_attribute(name: str, number: int, plan: dict[str, Any], data: pa.Ta
     """The encoded column of one numeric quasi-identifier, from what the plan's SQL has read."""
     low = array(data[f"low_{number}"])
     high = array(data[f"high_{number}"]) if f"high_{number}" in data.column_names else low
-    missing = array(data[f"missing_{number}"]).astype(bool)
+    missing = array(data[f"missing_{number}"])
     first, last = plan["domain"]
     if plan["ranks"] is None:
         return NumericAttribute(name, plan["step"], low, high, missing, (0, last - first), first)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from kanon_duck.call import Call, Row
 from kanon_duck.catalog import MaskedView, members_table, new_version, record_release, record_state, release_row
-from kanon_duck.classes import ENDED, replace_classes, replace_diversity, with_look_alikes
+from kanon_duck.classes import ENDED, add_classes, remove_ended_classes, replace_diversity, with_look_alikes
 from kanon_duck.generalization import generalize
 from kanon_duck.history import keep_history
 from kanon_duck.kept import rare_kept_values
@@ -18,7 +18,7 @@ from kanon_duck.maintenance.changes import changes, classes_in, people, rows_of
 from kanon_duck.maintenance.drift import rebuild_recommended
 from kanon_duck.maintenance.state import State, keep_in_mind
 from kanon_duck.members import held_back, update_members
-from kanon_duck.release import Counts, affected_rows, describe_release, publish_changes
+from kanon_duck.release import Counts, describe_release, publish_changes
 from kanon_duck.settings import Settings
 
 
@@ -83,16 +83,18 @@ def succeed(
     microdata = state.microdata.take(rows)
     classes = generalize(microdata, dense)
     call.phase("publishing")
-    replace_classes(database, number, microdata, classes, numbers, touched)
-    keep_history(database, settings, view.release + 1, ENDED, affected_rows())
-    publish_changes(database, number, settings, view.release + 1)
-    replace_diversity(database, number, settings)
+    release = view.release + 1
+    add_classes(database, number, microdata, classes, numbers, touched, release)
+    keep_history(database, settings, number, release, ENDED)
+    remove_ended_classes(database, number, release)
+    publish_changes(database, number, settings, release)
+    replace_diversity(database, number, settings, release)
 
     is_changed = np.zeros(len(after), bool)
     is_changed[changed] = True
     counts = Counts(**people(before, after, is_changed), waiting=waiting, suppressed=suppressed)
     released = f"(FROM {members_table(number)} WHERE class IS NOT NULL)"
-    row, losses = describe_release(database, number, settings, view.release + 1, cause, counts)
+    row, losses = describe_release(database, number, settings, release, cause, counts)
     row |= {
         "settings_version": view.settings_version,
         "warnings": warnings + rare_kept_values(database, settings, released),
@@ -101,4 +103,4 @@ def succeed(
     record_release(database, number, row, losses)
     recommended = rebuild_recommended(database, view, state)
     record_state(database, number, refresh_recommended=recommended, **stays)
-    return release_row(database, view.name, view.release + 1)
+    return release_row(database, view.name, release)

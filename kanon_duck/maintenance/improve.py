@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_duck.class_index import alike
 from kanon_duck.clustering.anneal import anneal
+from kanon_duck.clustering.order import alike
 from kanon_duck.clustering.parallel import Checkpoint
 from kanon_duck.encoding import Encoding
 from kanon_duck.kernels.box import NO_CLASS

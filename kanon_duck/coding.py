@@ -22,6 +22,7 @@ from kanon_duck.errors import KanonError
 from kanon_duck.hierarchy import BoundHierarchy, bind, canonical_text, extended, remedy, resembling_leaves
 from kanon_duck.microdata import Attribute, CategoricalAttribute, Microdata, NumericAttribute, encoding_of
 from kanon_duck.numeric import FLOATS, INTEGERS, LARGEST_FLOAT_STEPS, UNITS_PER_DAY, Step, read_step
+from kanon_duck.sensitive import codes_of, find_nodes, reading
 from kanon_duck.settings import QuasiIdentifier, Settings
 from kanon_duck.snapshot import SNAPSHOT, private_names, refuse_repeated_keys
 from kanon_duck.sql import Database, StatementError
@@ -102,23 +103,27 @@ def encode(database: Database, settings: Settings, known: Known | None = None) -
         else:
             text = canonical_text(exp.column(f"quasi_identifier_{number}", "snapshot"), quasi_identifier.column_type)
             selected.append(f"{text.sql(dialect='duckdb')} AS text_{number}")
-    data = database.arrow(f"SELECT {', '.join(selected)} FROM {SNAPSHOT} AS snapshot {' '.join(joins)}")
+    find_nodes(database, settings.model, SNAPSHOT)
+    of_models, joined = reading(database, settings.model, "snapshot")
+    query = f"SELECT {', '.join(selected + of_models)} FROM {SNAPSHOT} AS snapshot {' '.join(joins + joined)}"
+    table = database.arrow(query)
+    data = {name: array(table[name]) for name in table.column_names if not name.startswith("text_")}
 
-    identity = array(data["identity"])
-    order = np.argsort(identity)  # without a key, rows of equal identity are interchangeable
-    refuse_repeated_keys(database, settings, identity[order])
+    order = np.argsort(data["identity"])  # without a key, rows of equal identity are interchangeable
+    refuse_repeated_keys(database, settings, data["identity"][order])
     attributes: list[Attribute] = []
     for number, quasi_identifier in enumerate(settings.quasi_identifiers):
         attribute: Attribute
         if number in numeric:
             attribute = _numeric_attribute(quasi_identifier.name, number, numeric[number], data)
         else:
-            attribute = _categorical_attribute(database, number, quasi_identifier, known, data[f"text_{number}"])
+            attribute = _categorical_attribute(database, number, quasi_identifier, known, table[f"text_{number}"])
         attributes.append(attribute.take(order))
-    weights = settings.weights_in_order()
-    return Coded(
-        Microdata(attributes, encoding_of(attributes, weights, len(order))), array(data["row"])[order], warnings
-    )
+    encoding = encoding_of(attributes, settings.weights_in_order(), len(order))
+    sensitive = codes_of(settings.model, data)
+    if sensitive is not None:
+        sensitive = sensitive.take(order)
+    return Coded(Microdata(attributes, encoding, sensitive), data["row"][order], warnings)
 
 
 def _identity(settings: Settings) -> str:
@@ -226,11 +231,10 @@ def _observed_steps(
     return None if first is None else (int(first), int(last))
 
 
-def _numeric_attribute(name: str, number: int, plan: dict[str, Any], data: pa.Table) -> NumericAttribute:
+def _numeric_attribute(name: str, number: int, plan: dict[str, Any], data: dict[str, Any]) -> NumericAttribute:
     """The encoded column of one numeric quasi-identifier, from what the plan's SQL has read."""
-    low = array(data[f"low_{number}"])
-    high = array(data[f"high_{number}"]) if f"high_{number}" in data.column_names else low
-    missing = array(data[f"missing_{number}"])
+    low, missing = data[f"low_{number}"], data[f"missing_{number}"]
+    high = data.get(f"high_{number}", low)
     first, last = plan["domain"]
     if plan["ranks"] is None:
         return NumericAttribute(name, plan["step"], low, high, missing, (0, last - first), first)

@@ -14,7 +14,7 @@ from kanon_duck.catalog import (
     now,
     released_table,
 )
-from kanon_duck.check import class_sizes
+from kanon_duck.check import class_sizes, measures_of_people, released_measures
 from kanon_duck.classes import ENDED, class_losses, class_summary, least_diversity
 from kanon_duck.errors import KanonError
 from kanon_duck.loss import average_class_size
@@ -25,6 +25,9 @@ from kanon_duck.sql import Database
 
 CLASS, FROM_RELEASE, TO_RELEASE = "kanon_class", "kanon_from_release", "kanon_to_release"
 """Columns of released rows that readers do not see: reader class, first release, first release without them."""
+
+
+REPORT = "nothing was released; please report this as an error of kanon_duck"
 
 
 def released_columns(settings: Settings) -> list[tuple[str, exp.Column]]:
@@ -59,7 +62,7 @@ def publish(database: Database, number: int, settings: Settings, catalog: str, r
     """
     table = released_table(settings.name)
     database.execute(exp.Create(this=table, kind="TABLE", expression=_rows(number, settings, release)))
-    _check(database, settings, release)
+    _check(database, number, settings, release)
     if release == 1:
         view = exp.table_(settings.view[1], db=settings.view[0], catalog=catalog, quoted=True)
         database.execute(exp.Create(this=view, kind="VIEW", expression=_shown(settings)))
@@ -78,7 +81,7 @@ def publish_changes(database: Database, number: int, settings: Settings, release
     ended = exp.column(CLASS, quoted=True).isin(query=exp.select("reader_class").from_(ENDED))
     database.execute(exp.delete(released_table(settings.name), where=ended))
     database.execute(exp.insert(_rows(number, settings, release), released_table(settings.name)))
-    _check(database, settings, release)
+    _check(database, number, settings, release)
 
 
 def _rows(number: int, settings: Settings, release: int) -> exp.Select:
@@ -107,16 +110,32 @@ def _shown(settings: Settings) -> exp.Select:
     return exp.select(*columns).from_(released_table(settings.name))
 
 
-def _check(database: Database, settings: Settings, release: int) -> None:
-    """Every class that a release is the first to show has at least k rows as a reader sees it, or nobody sees it."""
+def _check(database: Database, number: int, settings: Settings, release: int) -> None:
+    """Every class that a release is the first to show satisfies the models as a reader sees it, or nobody sees it."""
     cells = [name for name, source in released_columns(settings) if source.table == "classes"]
     new = exp.column(FROM_RELEASE, quoted=True).eq(release)
     sizes = class_sizes(database, _shown(settings).where(new), cells, settings.model)
     if not sizes.passes(settings.model):
         raise KanonError(
-            f"the release would have a class of {sizes.smallest} rows where k is {settings.model.k}: nothing was "
-            "released; please report this as an error of kanon_duck"
+            f"the release would have a class of {sizes.smallest} rows where k is {settings.model.k}: {REPORT}"
         )
+    model = settings.model
+    if model.on_size_alone:
+        return
+    whole = model.t is not None  # distances are to all rows, so every class is at a new one
+    if model.unit is None:
+        measures = released_measures(database, _shown(settings).where(exp.true() if whole else new), cells, model)
+    else:
+        changed = "" if whole else f"WHERE from_release = {int(release)}"
+        people = f"(FROM {members_table(number)} JOIN {classes_table(number)} USING (class) {changed})"
+        measures = measures_of_people(database, people, ["reader_class"], model)
+    for measure in measures:
+        if not measure.passed:
+            of = f" of {measure.attribute}" if measure.attribute else ""
+            raise KanonError(
+                f"the release would have a class whose {measure.requirement}{of} is {measure.achieved} where "
+                f"{measure.required} is required: {REPORT}"
+            )
 
 
 def in_force(database: Database, attributes: list[Attribute], settings: Settings) -> dict[str, dict[str, Any]]:

@@ -221,8 +221,9 @@ def _observed_steps(
         first, last = database.rows(
             f"SELECT CAST(min({low}) AS VARCHAR), CAST(max({high}) AS VARCHAR) FROM {SNAPSHOT} AS snapshot"
         )[0]
-        for end in (first, last) if first is not None else ():
-            database.rows(f"SELECT {step.text(step.bound(f'CAST({end} AS HUGEINT)'))}")
+        if first is not None:
+            ends = [step.text(step.bound(f"CAST({end} AS HUGEINT)")) for end in (first, last)]
+            database.rows(f"SELECT {', '.join(ends)}")
     except StatementError as error:
         raise KanonError(
             f"quasi_identifiers.{quasi_identifier.name}.step is {shown(quasi_identifier.step)}: a multiple of it next "

@@ -66,10 +66,10 @@ def keep_history(database: Database, settings: Settings, number: int, release: i
         "from_release",
     )
     cells = cells.from_(classes).where(exp.column("class").isin(query=one_of_each))
-    database.execute(exp.insert(cells, history_classes_table(settings.name)))
+    database.execute(exp.insert(cells, history_classes_table(settings.name), copy=False))
     rows = exp.select(*_quoted(_own(settings)), *_quoted(VERSION), _number(release)).from_(released)
     rows = rows.where(is_ended(exp.column(CLASS, quoted=True)))
-    database.execute(exp.insert(rows, history_table(settings.name)))
+    database.execute(exp.insert(rows, history_table(settings.name), copy=False))
 
 
 def end_release(database: Database, settings: Settings, number: int, release: int) -> None:

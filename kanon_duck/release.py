@@ -80,7 +80,7 @@ def publish_changes(database: Database, number: int, settings: Settings, release
     """
     ended = exp.column(CLASS, quoted=True).isin(query=exp.select("reader_class").from_(ENDED))
     database.execute(exp.delete(released_table(settings.name), where=ended))
-    database.execute(exp.insert(_rows(number, settings, release), released_table(settings.name)))
+    database.execute(exp.insert(_rows(number, settings, release), released_table(settings.name), copy=False))
     _check(database, number, settings, release)
 
 

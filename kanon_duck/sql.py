@@ -73,8 +73,9 @@ class Database:
 
     def rows(self, statement: Statement, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """All rows of a query, as tuples."""
-        self.execute(statement, parameters)
-        with _told(_text(statement)):  # a result may be computed only while it is read
+        text = _text(statement)
+        self.execute(text, parameters)
+        with _told(text):  # a result may be computed only while it is read
             return self._cursor.fetchall()
 
     def records(self, statement: Statement, parameters: Sequence[Any] = ()) -> list[dict[str, Any]]:

@@ -16,6 +16,7 @@ from sqlglot import exp
 from kanon_duck import arrow
 from kanon_duck.catalog import classes_table, diversity_table, members_table
 from kanon_duck.check import ClassSizes, summary_of
+from kanon_duck.diversity import PERSON
 from kanon_duck.generalization import AT_ROOT, NULL, ROOT, Classes
 from kanon_duck.microdata import Microdata, NumericAttribute
 from kanon_duck.models import PrivacyModel
@@ -185,6 +186,15 @@ def class_summary(database: Database, number: int, model: PrivacyModel) -> Class
     """Sizes of the reader classes."""
     sizes = exp.select("sum(rows) AS size").from_(exp.to_table(classes_table(number))).group_by("reader_class")
     return summary_of(database, sizes, model)
+
+
+def fewest_persons(database: Database, number: int) -> int:
+    """The fewest persons that the rows of a reader class are about."""
+    persons = (
+        f"SELECT count(DISTINCT {PERSON}) AS persons FROM {members_table(number)} "
+        f"JOIN {classes_table(number)} USING (class) GROUP BY reader_class"
+    )
+    return int(database.value(f"SELECT min(persons) FROM ({persons})"))
 
 
 def class_losses(database: Database, number: int, settings: Settings) -> tuple[dict[str, float], float]:

@@ -15,7 +15,7 @@ from kanon_duck.catalog import (
     released_table,
 )
 from kanon_duck.check import class_sizes, measures_of_people, released_measures
-from kanon_duck.classes import ENDED, class_losses, class_summary, least_diversity
+from kanon_duck.classes import ENDED, class_losses, class_summary, fewest_persons, least_diversity
 from kanon_duck.errors import KanonError
 from kanon_duck.loss import average_class_size
 from kanon_duck.microdata import Attribute, NumericAttribute
@@ -204,7 +204,7 @@ def describe_release(
         "classes": sizes.classes,
         **asdict(counts),
         "counterfeits": 0,
-        "k_achieved": sizes.smallest,
+        "k_achieved": sizes.smallest if settings.model.unit is None else fewest_persons(database, number),
         "l_achieved": l_achieved,
         "max_frequency": max_frequency,
         "information_loss": loss,

@@ -74,6 +74,8 @@ def bring_in(
         partition = insert_rows(partition, placed, demanded, part(call.checkpoint, 0.4, 0.7))
         # a class may fall short of more than its size by rows that joined it, or by values that have changed
         state.labels = repair(encoding, partition.labels, demanded, call.checkpoint).copy()
+        if np.all(state.labels == NO_CLASS):
+            return
         partition = regrouped(partition, state.labels)
         if settings.method == "auto":
             touched = classes_in(changes(before, state.labels).touched, state.labels[arriving])

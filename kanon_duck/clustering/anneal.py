@@ -25,7 +25,7 @@ from kanon_duck.clustering.members import class_members
 from kanon_duck.clustering.parallel import Checkpoint, part, run
 from kanon_duck.encoding import LANES, Encoding
 from kanon_duck.kernels.anneal import anneal_steps, fill_losses, split_large
-from kanon_duck.kernels.neighbours import SIDES, find_neighbours, keep_nearest
+from kanon_duck.kernels.neighbours import SIDES, find_neighbours
 
 WINDOW, WINDOW_CLASSES = 1 << 11, 320
 """Rows of a window, or classes where k is large: codes and state fit the second-level cache."""
@@ -173,19 +173,17 @@ def _anneal_window(
 
 def _neighbours(
     encoding: Encoding, codes: NDArray[np.unsignedinteger], k: int, steps_per_row: float
-) -> NDArray[np.uint32]:
+) -> NDArray[np.int32]:
     """Near neighbours of the rows of a window: more than stand in a class, if there are two steps for each of them."""
-    n = len(codes)
-    varying = np.flatnonzero(codes.min(axis=0) != codes.max(axis=0))
+    columns = np.ascontiguousarray(codes.T)
+    varying = np.flatnonzero((columns != columns[:, :1]).any(axis=1))
     weights = encoding.weights[varying]
-    points = np.full((len(varying), LANES + n + LANES), np.inf, np.float32)
-    np.multiply(codes[:, varying].T, weights[:, None], out=points[:, LANES:-LANES], dtype=np.float32)
-    neighbours = np.empty((n, SIDES * LANES), np.uint32)
-    distances = np.empty((n, SIDES * LANES), np.float32)
+    points = np.full((len(varying), LANES + len(codes) + LANES), np.inf, np.float32)
+    np.multiply(columns[varying], weights[:, None], out=points[:, LANES:-LANES], dtype=np.float32)
     caps = encoding.caps[varying].astype(np.float32) * weights
-    find_neighbours(points, caps, min(math.ceil(REACH * steps_per_row), MOST_REACH), neighbours, distances)
     count = FEWEST_NEIGHBOURS
     while count < min(k + 6, steps_per_row / 2, SIDES * LANES):
         count *= 2
-    keep_nearest(neighbours, distances, count)
-    return np.ascontiguousarray(neighbours[:, :count])
+    neighbours = np.empty((len(codes), count), np.int32)
+    find_neighbours(points, caps, min(math.ceil(REACH * steps_per_row), MOST_REACH), neighbours)
+    return neighbours

@@ -27,7 +27,7 @@ STEPS_PER_SECOND = 4_000_000
 def steps_per_row(effort: str | float, rows: int, k: int) -> float:
     """Steps of annealing per row that an effort stands for.
 
-    Medium effort is 100 steps per row at 30,000 rows and 6 at a million, falling with the 0.8th
+    Medium effort is 100 steps per row at 30,000 rows and 10 at a million, falling with the 2/3rd
     power of the rows, and less than that beyond: none from ten million on. Where k is above 25, a step
     costs more, and there are fewer. A number of seconds counts at ``STEPS_PER_SECOND``.
     """
@@ -35,7 +35,7 @@ def steps_per_row(effort: str | float, rows: int, k: int) -> float:
     if not isinstance(effort, str):
         return effort * STEPS_PER_SECOND * slower / rows
     beyond = min(max((10_000_000 - rows) / 9_000_000, 0.0), 1.0)
-    return EFFORT[effort] * 100 * (30_000 / rows) ** 0.8 * beyond * slower
+    return EFFORT[effort] * 100 * (30_000 / rows) ** (2 / 3) * beyond * slower
 
 
 def auto(

@@ -262,7 +262,7 @@ def anneal_steps(
     ----------
     codes : uint16 or uint32, shape (n, width)
     caps, weights : as in ``Encoding``
-    neighbours : uint32, shape (n, count)
+    neighbours : int32, shape (n, count)
         Rows near each row; the row itself where there are fewer.
     k : int
     label, slot : int32, shape (n,)

@@ -13,11 +13,12 @@ SIDES = 2
 
 
 @njit(nogil=True, cache=True, no_cfunc_wrapper=True)
-def find_neighbours(points, caps, reach, neighbours, distances):
-    """Find the nearest row of every ``LANES``-th to either side of a row.
+def find_neighbours(points, caps, reach, neighbours):
+    """Find near rows among those that stand beside each row.
 
-    The rows beside a row are looked at ``LANES`` at a time, and each lane keeps the nearest of those that it has
-    met: so the nearest of all is among the neighbours, and most of those that come next. O(reach) for a row.
+    They are looked at ``LANES`` at a time, and each lane keeps, for either side, the nearest that it has met. Then the
+    lanes halve, again and again, and the nearer of two stays: so the nearest row of all is among the
+    neighbours, and most of those that come next are. O(reach) for a row.
 
     Parameters
     ----------
@@ -27,18 +28,20 @@ def find_neighbours(points, caps, reach, neighbours, distances):
         Most that the rows' distance in a column may count.
     reach : int
         Places looked at to either side, rounded up to full vectors.
-    neighbours : uint32, shape (n, SIDES * LANES)
-        Written; the row itself where there is none that is nearer than the sum of ``caps``.
-    distances : float32, shape (n, SIDES * LANES)
-        Written.
+    neighbours : int32, shape (n, count)
+        Written; ``count`` is a power of two, at most ``SIDES * LANES``. The row itself where none is found that is
+        nearer than the sum of ``caps``.
     """
     most = np.float32(0.0)
     for j in range(caps.size):
         most += caps[j]
-    rows = neighbours.shape[0]
+    distances, starts = np.empty((SIDES, LANES), np.float32), np.empty((SIDES, LANES), np.uint32)
+    found = np.empty(SIDES * LANES, np.int32)
+    nearest = distances.reshape(found.size)
+    rows, count = neighbours.shape
     for row in range(rows):
         for side in range(SIDES):
-            nearest, found = spread(most), spread(np.uint32(0))
+            least, from_start = spread(most), spread(np.uint32(0))
             for away in range(0, min(reach, row if side == 0 else rows - 1 - row), LANES):
                 start = row - away if side == 0 else row + 1 + away + LANES
                 distance = spread(np.float32(0.0))
@@ -46,23 +49,19 @@ def find_neighbours(points, caps, reach, neighbours, distances):
                     own, other = spread(points[j, row + LANES]), load(points, j, start)
                     apart = maximum(minus(own, other), minus(other, own))
                     distance = plus(distance, minimum(apart, spread(caps[j])))
-                found = where_less(distance, nearest, spread(np.uint32(start)), found)
-                nearest = minimum(distance, nearest)
-            store(neighbours, row, side * LANES, found)
-            store(distances, row, side * LANES, nearest)
-        for place in range(SIDES * LANES):
-            start = neighbours[row, place]
-            neighbours[row, place] = start + place % LANES - LANES if start > 0 else row
-
-
-@njit(nogil=True, cache=True, no_cfunc_wrapper=True)
-def keep_nearest(neighbours, distances, count):
-    """Bring the nearer of places j and j + half to place j, until ``count``, a power of two, are left in front."""
-    for row in range(neighbours.shape[0]):
-        half = neighbours.shape[1]
+                from_start = where_less(distance, least, spread(np.uint32(start)), from_start)
+                least = minimum(distance, least)
+            store(distances, side, 0, least)
+            store(starts, side, 0, from_start)
+            for lane in range(LANES):
+                start = starts[side, lane]
+                found[side * LANES + lane] = start + lane - LANES if start > 0 else row
+        half = found.size
         while half > count:
             half //= 2
             for place in range(half):
-                if distances[row, place + half] < distances[row, place]:
-                    distances[row, place] = distances[row, place + half]
-                    neighbours[row, place] = neighbours[row, place + half]
+                nearer = nearest[place + half] < nearest[place]
+                found[place] = found[place + half] if nearer else found[place]
+                nearest[place] = nearest[place + half] if nearer else nearest[place]
+        for place in range(count):
+            neighbours[row, place] = found[place]

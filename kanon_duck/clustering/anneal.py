@@ -137,18 +137,18 @@ def _anneal_window(
     neighbours = _neighbours(encoding, codes, k, steps / n)
     pause()
     caps, weights = encoding.caps, encoding.weights
-    label = (labels - labels[0]).astype(np.int32)
+    label = labels - labels[0]
 
     classes = n // k
     members, sizes, slot = class_members(label, classes, 2 * k)
     losses = np.zeros(classes)
     fill_losses(codes, members, sizes, losses, caps, weights)
     free = np.flatnonzero(sizes == 0)[::-1]
-    vacant = np.zeros(classes + 1, np.int32)
+    vacant = np.zeros(classes + 1, np.int64)
     vacant[: len(free) + 1] = len(free), *free
     before, start = losses.sum(), label.copy()
 
-    hosts, scratch = np.empty(members.shape[1], np.int32), np.empty(members.shape[1])
+    hosts, scratch = np.empty(members.shape[1], np.int64), np.empty(members.shape[1])
     prefixes = np.empty((2, members.shape[1], LANES), codes.dtype)
     if sizes.max() >= 2 * k:
         split_large(codes, caps, weights, k, label, slot, members, sizes, losses, vacant, scratch)
@@ -185,5 +185,6 @@ def _neighbours(
     while count < min(k + 6, steps_per_row / 2, SIDES * LANES):
         count *= 2
     neighbours = np.empty((len(codes), count), np.int32)
-    find_neighbours(points, caps, min(math.ceil(REACH * steps_per_row), MOST_REACH), neighbours)
+    distances, found = np.empty((1, SIDES * LANES), np.float32), np.empty((1, SIDES * LANES), np.uint32)
+    find_neighbours(points, caps, min(math.ceil(REACH * steps_per_row), MOST_REACH), neighbours, distances, found)
     return neighbours

@@ -265,12 +265,12 @@ def anneal_steps(
     neighbours : int32, shape (n, count)
         Rows near each row; the row itself where there are fewer.
     k : int
-    label, slot : int32, shape (n,)
+    label, slot : int64, shape (n,)
         Class of each row, and its position there.
     members : int32, shape (slots for classes, room for rows)
         Rows of each class; a slot for every ``k`` rows, room for 2k rows or the largest class.
-    sizes : int32; losses : float64, shape (slots for classes,)
-    vacant : int32, shape (slots for classes + 1,)
+    sizes : int64; losses : float64, shape (slots for classes,)
+    vacant : int64, shape (slots for classes + 1,)
         A stack of the free slots; its first element is their number.
     temperature : float64, shape (1,)
     cooling : float
@@ -278,7 +278,7 @@ def anneal_steps(
     begin, steps : int
         Steps made before, and to be made.
     random : uint64, shape (1,)
-    hosts : int32; scratch : float64, shape (room for rows,)
+    hosts : int64; scratch : float64, shape (room for rows,)
     prefixes : dtype of ``codes``, shape (2, room for rows, LANES)
         Scratch.
     """

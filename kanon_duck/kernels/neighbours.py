@@ -13,7 +13,7 @@ SIDES = 2
 
 
 @njit(nogil=True, cache=True, no_cfunc_wrapper=True)
-def find_neighbours(points, caps, reach, neighbours):
+def find_neighbours(points, caps, reach, neighbours, distances, found):
     """Find near rows among those that stand beside each row.
 
     They are looked at ``LANES`` at a time, and each lane keeps, for either side, the nearest that it has met. Then the
@@ -31,13 +31,12 @@ def find_neighbours(points, caps, reach, neighbours):
     neighbours : int32, shape (n, count)
         Written; ``count`` is a power of two, at most ``SIDES * LANES``. The row itself where none is found that is
         nearer than the sum of ``caps``.
+    distances, found : float32 and uint32, shape (1, SIDES * LANES)
+        Scratch.
     """
     most = np.float32(0.0)
     for j in range(caps.size):
         most += caps[j]
-    distances, starts = np.empty((SIDES, LANES), np.float32), np.empty((SIDES, LANES), np.uint32)
-    found = np.empty(SIDES * LANES, np.int32)
-    nearest = distances.reshape(found.size)
     rows, count = neighbours.shape
     for row in range(rows):
         for side in range(SIDES):
@@ -51,17 +50,17 @@ def find_neighbours(points, caps, reach, neighbours):
                     distance = plus(distance, minimum(apart, spread(caps[j])))
                 from_start = where_less(distance, least, spread(np.uint32(start)), from_start)
                 least = minimum(distance, least)
-            store(distances, side, 0, least)
-            store(starts, side, 0, from_start)
-            for lane in range(LANES):
-                start = starts[side, lane]
-                found[side * LANES + lane] = start + lane - LANES if start > 0 else row
-        half = found.size
+            store(distances, 0, side * LANES, least)
+            store(found, 0, side * LANES, from_start)
+        for place in range(SIDES * LANES):
+            start = found[0, place]
+            found[0, place] = start + place % LANES - LANES if start > 0 else row
+        half = SIDES * LANES
         while half > count:
             half //= 2
             for place in range(half):
-                nearer = nearest[place + half] < nearest[place]
-                found[place] = found[place + half] if nearer else found[place]
-                nearest[place] = nearest[place + half] if nearer else nearest[place]
+                nearer = distances[0, place + half] < distances[0, place]
+                found[0, place] = found[0, place + half] if nearer else found[0, place]
+                distances[0, place] = distances[0, place + half] if nearer else distances[0, place]
         for place in range(count):
-            neighbours[row, place] = found[place]
+            neighbours[row, place] = found[0, place]

@@ -19,6 +19,10 @@ except RuntimeError:  # neither this folder nor the user's can be written: compi
     config.CACHE_DIR = tempfile.mkdtemp(prefix="kanon_duck_")
 
 
+INNER = {"nogil": True, "cache": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+"""How kernels are compiled that only other kernels call."""
+
+
 class _CollectorAtRest(event.Listener):
     """Keeps the garbage collector from looking through a compiler's many objects while they are in use.
 

@@ -14,7 +14,7 @@ from kanon_duck.clustering.anneal import anneal
 from kanon_duck.clustering.cut import cut
 from kanon_duck.clustering.order import order
 from kanon_duck.clustering.parallel import Checkpoint, part
-from kanon_duck.clustering.repair import repair
+from kanon_duck.clustering.repair import repair, without_gaps
 from kanon_duck.microdata import Microdata
 from kanon_duck.models import PrivacyModel
 from kanon_duck.requirement import demand, for_rows, least_size
@@ -83,7 +83,9 @@ def auto(
     encoding = replace(encoding, codes=encoding.codes.take(ordered, axis=0))
     demanded = for_rows(demanded, ordered)
     improved = cut(encoding, np.arange(encoding.rows), demanded, part(checkpoint, 0.1, 0.2))
-    improved = repair(encoding, improved, demanded, checkpoint)
+    repaired = repair(encoding, improved, demanded, checkpoint)
+    if repaired is not improved:
+        improved = without_gaps(repaired)
     if steps > 0:
         improved = anneal(encoding, improved, demanded, seed, steps, part(checkpoint, 0.2, 1.0))
     labels = np.empty_like(improved)

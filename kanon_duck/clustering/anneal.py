@@ -50,7 +50,7 @@ TWO_ROUNDS = 50
 """From so many steps per row on there is a second round, whose windows meet in the middle of the first's."""
 
 SLICE = 1 << 21
-"""Steps times k between two looks at whether the work is still wanted: less than a tenth of a second."""
+"""Steps times rows of a class between two looks at whether the work is still wanted: less than a tenth of a second."""
 
 
 def anneal(
@@ -168,7 +168,7 @@ def _anneal_window(
     temperature = np.array([hot * before / n])
     cooling = (COLD / hot) ** (1 / max(steps, 1))
     random = generator.integers(1, 2**63, 1, dtype=np.uint64)
-    stretch = max(1, SLICE // k)
+    stretch = max(1, SLICE // max(k, n // (int(label.max()) + 1)))
     while steps > 0 and before > 0:
         pause()
         anneal_steps(

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from kanon_duck.call import Call
 from kanon_duck.clustering import METHODS
-from kanon_duck.clustering.repair import repair, without_gaps
+from kanon_duck.clustering.members import without_gaps
+from kanon_duck.clustering.repair import repair
 from kanon_duck.clustering.suppress import suppress
 from kanon_duck.kernels.box import NO_CLASS
 from kanon_duck.microdata import Microdata

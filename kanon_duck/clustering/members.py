@@ -36,3 +36,9 @@ def class_members(labels: NDArray[Any], classes: int, room: int) -> tuple[NDArra
     members = np.zeros((classes, max(room, int(sizes.max(initial=0)))), integer)
     members[labels, positions] = np.arange(len(labels))
     return members, sizes, positions
+
+
+def without_gaps(labels: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The classes in the same order, numbered from 0; -1 stays."""
+    numbers, dense = np.unique(labels, return_inverse=True)
+    return dense.astype(np.int64) - (1 if numbers[0] < 0 else 0)

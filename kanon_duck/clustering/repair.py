@@ -96,12 +96,6 @@ def repair(
     return repaired
 
 
-def without_gaps(labels: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The classes numbered from 0."""
-    numbers, dense = np.unique(labels, return_inverse=True)
-    return dense.astype(np.int64) - (1 if numbers[0] == NO_CLASS else 0)
-
-
 def _any_small(labels: NDArray[np.int64], size: int) -> bool:
     """Whether a class has fewer rows."""
     sizes = np.bincount(labels[labels != NO_CLASS])

@@ -348,7 +348,7 @@ def anneal_steps(
         )
         exchange, splits = True, False
         first_loss = second_loss = 0.0
-        if satisfies(members, source, 0, source_size - 1, demanded):
+        if source_size > k:
             splits = target_size + 1 >= 2 * k
             if splits:
                 members[target, target_size] = row
@@ -357,7 +357,7 @@ def anneal_steps(
                 )
                 moved_loss = loss_of_class(codes, members, source, 0, source_size - 1, caps, weights)
                 moved_loss += first_loss + second_loss
-            exchange = loss <= moved_loss
+            exchange = loss <= moved_loss or not satisfies(members, source, 0, source_size - 1, demanded)
         if exchange:
             splits = False
             other = members[target, other_position]
@@ -367,12 +367,13 @@ def anneal_steps(
             other_position = target_size
             source_size, target_size = source_size - 1, target_size + 1
         members[target, other_position] = row
-        if splits:
-            stands = halves_satisfy(members, vacant[vacant[0]], target_size, demanded)
-        else:
-            stands = satisfies(members, target, 0, target_size, demanded)
         rise = loss - losses[source] - losses[target]
-        if stands and satisfies(members, source, 0, source_size, demanded) and accepts(random, rise, heat):
+        stands = accepts(random, rise, heat)  # the dearer questions come last
+        if stands and splits:
+            stands = halves_satisfy(members, vacant[vacant[0]], target_size, demanded)
+        elif stands:
+            stands = satisfies(members, target, 0, target_size, demanded)
+        if stands and satisfies(members, source, 0, source_size, demanded):
             slot[other] = position
             slot[row] = other_position
             label[row] = target

@@ -53,7 +53,7 @@ def expected(groups: Counter[Any], ending: str) -> Measures:
     return {name + ending: value for name, value in found.items()}
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     rows=st.lists(
         st.tuples(

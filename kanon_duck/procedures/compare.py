@@ -159,6 +159,8 @@ def _figures(call: Call, settings: Settings, microdata: Microdata, counts: Count
     sizes = np.bincount(classes.reader_class, classes.sizes).astype(np.int64)
     released = int(sizes.sum())
     loss = information_loss(classes.sizes, classes.shares)[1]
+    error = query_error(counts, microdata, labels, classes, call.checkpoint)
+    call.checkpoint(1.0)
     return {
         "rows": released,
         "classes": len(sizes),
@@ -167,7 +169,7 @@ def _figures(call: Call, settings: Settings, microdata: Microdata, counts: Count
         "information_loss_per_row": loss / released,
         "discernibility": discernibility(sizes),
         "average_class_size": average_class_size(released, len(sizes), settings.model.k),
-        "query_error": query_error(counts, microdata, labels, classes, call.checkpoint),
+        "query_error": error,
         "seconds": seconds,
         "peak_memory_bytes": peak_memory(),
     }

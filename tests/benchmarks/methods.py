@@ -2,10 +2,10 @@
 
     python -m tests.benchmarks.methods OUTPUT
 
-writes ``methods.md`` and ``methods.csv`` to the folder OUTPUT: loss, error of random counts, classes, time by the wall clock
-and peak memory of each method at each k, and with l-diversity of the occupations, which are then no
-quasi-identifier. Every run has a process of its own, so that the peak is its own, and is made twice in it: the figures
-are those of the second, whose kernels are loaded. The data set is looked for in the folder that KANON_DUCK_DATA names.
+writes ``methods.md`` and ``methods.csv`` to the folder OUTPUT: loss, error of random counts, classes, time by the wall
+clock and peak memory of each method at each k, and with l-diversity of the occupations, which are then no
+quasi-identifier. Every method has a process of its own, so that peaks are its own, and is tried once before it is
+measured, so that its kernels are loaded. The data set is looked for in the folder that KANON_DUCK_DATA names.
 """
 
 from __future__ import annotations
@@ -14,17 +14,19 @@ import argparse
 import json
 import subprocess
 import sys
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
+
+import duckdb
 
 from kanon_duck.clustering import METHODS
 from tests.benchmarks import report
-from tests.benchmarks.tables import ADULT, QUALITY_K, data_folder, open_table
+from tests.benchmarks.tables import ADULT, QUALITY_K, SPEED_K, data_folder, open_table
 
 SENSITIVE = "occupation"
 
-LONGEST = 900
-"""Seconds after which a run is given up."""
+LONGEST = 1800
+"""Seconds after which a method is given up."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,7 @@ class Figure:
     classes : int or None
     seconds : float or None
     memory : str
-        Peak of the process, in MB.
+        Peak of the process so far, in MB.
     error : str
         Why a run failed.
     """
@@ -56,36 +58,50 @@ class Figure:
     error: str = ""
 
 
-def run(method: str, k: int, l: int | None) -> Figure:  # noqa: E741 - the field's name for it
-    """One method at one k, with l-diversity or without."""
+def run(method: str) -> list[Figure]:
+    """One method at each k, and at one of them with l-diversity."""
     folder = data_folder()
     assert folder is not None
-    columns = [name for name in ADULT.quasi_identifiers if l is None or name != SENSITIVE]
-    options = f"quasi_identifiers => {columns}, methods => '{method}', k => [{k}, {k}]"
-    if l is not None:
-        options += f", sensitive => '{SENSITIVE}', l => {l}"
-    models = f"k = {k}" + ("" if l is None else f", l = {l}")
-    query = (
-        "SELECT information_loss_per_row, query_error, classes, seconds, peak_memory_bytes, error "
-        f"FROM kanon.compare('{ADULT.name}', key => 'id', {options})"
-    )
+    figures = []
     with open_table(ADULT, folder) as connection:
-        *figures, peak, error = connection.execute(query).fetchall()[1]
-    if error is not None:
-        return Figure(method, models, error=error)
-    return Figure(method, models, *figures, memory=f"{peak / 1e6:.0f}")
+        compared(connection, method, f"k => {SPEED_K}")
+        for options in (f"k => {[*QUALITY_K, 25]}", f"k => {SPEED_K}, sensitive => '{SENSITIVE}', l => 3"):
+            figures += compared(connection, method, options)
+    return figures
 
 
-def in_new_process(method: str, k: int, l: int | None) -> Figure:  # noqa: E741
+def compared(connection: duckdb.DuckDBPyConnection, method: str, options: str) -> list[Figure]:
+    """What `kanon.compare` says of a method; a sensitive attribute is no quasi-identifier."""
+    columns = [name for name in ADULT.quasi_identifiers if f"'{name}'" not in options]
+    runs = connection.execute(
+        f"SELECT k, l, error, peak_memory_bytes, information_loss_per_row, query_error, classes, seconds FROM "
+        f"kanon.compare('{ADULT.name}', key => 'id', quasi_identifiers => {columns}, methods => '{method}', {options})"
+    ).fetchall()
+    return [
+        Figure(
+            method,
+            f"k = {k}" + ("" if l is None else f", l = {l}"),
+            *figures,
+            memory=f"{peak / 1e6:.0f}" if peak else "",
+            error=error or "",
+        )
+        for k, l, error, peak, *figures in runs  # noqa: E741
+    ]
+
+
+def in_new_process(method: str) -> list[Figure]:
     """The same in a process of its own, given up when it takes too long."""
-    call = f"import json; from dataclasses import asdict; from tests.benchmarks.methods import run; print(json.dumps(asdict(run({method!r}, {k}, {l}))))"
+    call = (
+        "import json; from dataclasses import asdict; from tests.benchmarks.methods import run; "
+        f"print(json.dumps([asdict(each) for each in run({method!r})]))"
+    )
     try:
         done = subprocess.run([sys.executable, "-c", call], capture_output=True, text=True, timeout=LONGEST)
     except subprocess.TimeoutExpired:
-        return Figure(method, f"k = {k}" + ("" if l is None else f", l = {l}"), error=f"not done in {LONGEST} s")
+        return [Figure(method, f"k = {SPEED_K}", error=f"not done in {LONGEST} s")]
     if done.returncode:
         raise RuntimeError(done.stderr)
-    return Figure(**json.loads(done.stdout.splitlines()[-1]))
+    return [Figure(**each) for each in json.loads(done.stdout.splitlines()[-1])]
 
 
 def side_by_side(figures: list[Figure]) -> str:
@@ -94,12 +110,16 @@ def side_by_side(figures: list[Figure]) -> str:
     found = {(each.method, each.models): each for each in figures}
     lines = []
     for method in dict.fromkeys(each.method for each in figures):
-        own = [found[method, each] for each in models]
-        seconds = ", ".join(f"{each.seconds:.2g}" if each.seconds is not None else "-" for each in own)
-        errors = ", ".join(f"{each.query_error:.1%}" if each.query_error is not None else "-" for each in own)
-        losses = [f"{each.loss:.3f}" if each.loss is not None else "-" for each in own]
-        lines.append([f"`{method}`", *losses, errors, seconds])
-    return report.lines(["method", *models, "error of counts", "seconds"], lines)
+        own = [found.get((method, each), Figure(method, each)) for each in models]
+        losses, errors = (
+            ["" if value is None else form.format(value) for value in values]
+            for form, values in (
+                ("{:.3f}", [each.loss for each in own]),
+                ("{:.1%}", [each.query_error for each in own]),
+            )
+        )
+        lines.append([f"`{method}`", *losses, ", ".join(errors)])
+    return report.lines(["method", *models, "error of counts"], lines)
 
 
 def main() -> None:
@@ -111,9 +131,8 @@ def main() -> None:
         parser.error("KANON_DUCK_DATA is not set: it names the folder of the real data sets")
     figures = []
     for method in METHODS:
-        for k, l in [*((k, None) for k in (*QUALITY_K, 25)), (5, 3)]:  # noqa: E741
-            figures.append(in_new_process(method, k, l))
-            print(asdict(figures[-1]), flush=True)
+        figures += in_new_process(method)
+        print(side_by_side(figures), flush=True)
     output.mkdir(parents=True, exist_ok=True)
     notes = [*report.machine(), f"load of the machine in the last minute: {report.busy()}"]
     parts = [

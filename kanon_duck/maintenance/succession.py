@@ -79,11 +79,13 @@ def succeed(
         return no_release(call, view, "unchanged", told, False, **stays)
 
     call.phase("generalizing")
+    if state.levels is not None:  # all classes show the same levels, which may be others than before
+        touched = np.union1d(before[before != NO_CLASS], after[after != NO_CLASS])
     touched = with_look_alikes(database, number, touched)
     rows = rows_of(touched, after)
     numbers, dense = np.unique(after[rows], return_inverse=True)
     microdata = state.microdata.take(rows)
-    classes = generalize(microdata, dense)
+    classes = generalize(microdata, dense, state.levels)
     call.phase("publishing")
     replace_classes(database, number, microdata, classes, numbers, touched)
     keep_history(database, settings, view.release + 1, ENDED, affected_rows())

@@ -62,7 +62,8 @@ def at_level(attribute: NumericAttribute, level: int) -> NumericAttribute:
     """
     first, last = attribute.domain
     if level == top_level(attribute):
-        return replace(attribute, low=np.full_like(attribute.low, first), high=np.full_like(attribute.high, last))
+        end = max(last, first + 1)  # a domain of one value can be at the root too, where that is mixed with NULL
+        return replace(attribute, low=np.full_like(attribute.low, first), high=np.full_like(attribute.high, end))
     low = first + (_intervals(attribute, level) << level)
     high = low + (1 << level) - _on_grid(attribute)
     return replace(

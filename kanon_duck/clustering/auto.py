@@ -37,7 +37,7 @@ MOST_SHORT, GROWTH, MOST_GROWTH = 0.5, 1.25, 4
 def steps_per_row(effort: str | float, rows: int, size: int) -> float:
     """Steps of annealing per row that an effort stands for.
 
-    Medium effort is 100 steps per row at 30,000 rows and 6 at a million, falling with the 0.8th
+    Medium effort is 100 steps per row at 30,000 rows and 10 at a million, falling with the 2/3rd
     power of the rows, and less than that beyond: none from ten million on. Where classes are of more than 25
     rows, a step costs more, and there are fewer. A number of seconds counts at ``STEPS_PER_SECOND``.
     """
@@ -45,7 +45,7 @@ def steps_per_row(effort: str | float, rows: int, size: int) -> float:
     if not isinstance(effort, str):
         return effort * STEPS_PER_SECOND * slower / rows
     beyond = min(max((10_000_000 - rows) / 9_000_000, 0.0), 1.0)
-    return EFFORT[effort] * 100 * (30_000 / rows) ** 0.8 * beyond * slower
+    return EFFORT[effort] * 100 * (30_000 / rows) ** (2 / 3) * beyond * slower
 
 
 def auto(

@@ -9,17 +9,16 @@ from numpy.typing import NDArray
 
 from kanon_duck.call import Call, Row
 from kanon_duck.catalog import MaskedView, members_table, new_version, record_release, record_state, release_row
-from kanon_duck.classes import ENDED, replace_classes, replace_diversity, with_look_alikes
+from kanon_duck.classes import ENDED, add_classes, remove_ended_classes, replace_diversity, with_look_alikes
 from kanon_duck.generalization import generalize
 from kanon_duck.history import keep_history
 from kanon_duck.kept import rare_kept_values
-from kanon_duck.kernels.box import NO_CLASS
 from kanon_duck.maintenance.answers import no_release
-from kanon_duck.maintenance.changes import changes, people, rows_of
+from kanon_duck.maintenance.changes import changes, classes_in, people, rows_of
 from kanon_duck.maintenance.drift import rebuild_recommended
 from kanon_duck.maintenance.state import State, keep_in_mind
 from kanon_duck.members import held_back, update_members
-from kanon_duck.release import Counts, affected_rows, describe_release, publish_changes
+from kanon_duck.release import Counts, describe_release, publish_changes
 from kanon_duck.settings import Settings
 
 
@@ -67,8 +66,7 @@ def succeed(
     rows = np.flatnonzero(moved)
     if len(rows):
         update_members(database, number, rows, after[rows])
-    touched = np.union1d(changes(before, after).touched, after[changed])
-    touched = touched[touched != NO_CLASS]
+    touched = classes_in(changes(before, after).touched, after[changed])
     state.version = new_version()
     waiting, suppressed = held_back(database, number)
     stays = {"members_version": state.version, "waiting": waiting, "status": "current", "reason": None}
@@ -80,23 +78,25 @@ def succeed(
 
     call.phase("generalizing")
     if state.levels is not None:  # all classes show the same levels, which may be others than before
-        touched = np.union1d(before[before != NO_CLASS], after[after != NO_CLASS])
-    touched = with_look_alikes(database, number, touched)
+        touched = classes_in(before, after)
+    touched = classes_in(touched, with_look_alikes(database, number, touched))
     rows = rows_of(touched, after)
     numbers, dense = np.unique(after[rows], return_inverse=True)
     microdata = state.microdata.take(rows)
     classes = generalize(microdata, dense, state.levels)
     call.phase("publishing")
-    replace_classes(database, number, microdata, classes, numbers, touched)
-    keep_history(database, settings, view.release + 1, ENDED, affected_rows())
-    publish_changes(database, number, settings, view.release + 1)
-    replace_diversity(database, number, settings)
+    release = view.release + 1
+    add_classes(database, number, microdata, classes, numbers, touched, release)
+    keep_history(database, settings, number, release, ENDED)
+    remove_ended_classes(database, number, release)
+    publish_changes(database, number, settings, release)
+    replace_diversity(database, number, settings, release)
 
     is_changed = np.zeros(len(after), bool)
     is_changed[changed] = True
     counts = Counts(**people(before, after, is_changed), waiting=waiting, suppressed=suppressed)
     released = f"(FROM {members_table(number)} WHERE class IS NOT NULL)"
-    row, losses = describe_release(database, number, settings, view.release + 1, cause, counts)
+    row, losses = describe_release(database, number, settings, release, cause, counts)
     row |= {
         "settings_version": view.settings_version,
         "warnings": warnings + rare_kept_values(database, settings, released),
@@ -105,4 +105,4 @@ def succeed(
     record_release(database, number, row, losses)
     recommended = rebuild_recommended(database, view, state)
     record_state(database, number, refresh_recommended=recommended, **stays)
-    return release_row(database, view.name, view.release + 1)
+    return release_row(database, view.name, release)

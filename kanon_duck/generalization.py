@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -87,10 +87,11 @@ def generalize(microdata: Microdata, labels: NDArray[np.int64], levels: Sequence
             keys += cell.values()
         else:
             height = np.rint(shares[:, number] * attribute.hierarchy.height).astype(np.int64)
+            code = low[:, first_column].astype(np.int64)
             if levels is not None:
-                height = np.maximum(height, _heights(attribute.hierarchy, levels[number], low[:, first_column], state))
+                height = np.maximum(height, _heights(attribute.hierarchy, levels[number], code, state))
                 shares[:, number] = np.maximum(shares[:, number], height / max(attribute.hierarchy.height, 1))
-            node, label = _ancestors(attribute.hierarchy, low[:, first_column].astype(np.int64), height, state)
+            node, label = _ancestors(attribute.hierarchy, code, height, state)
             columns[f"label_{number}"] = label
             keys.append(node)
         columns[f"share_{number}"] = numbers(shares[:, number])
@@ -119,7 +120,7 @@ def _intervals(
     return kind, np.where(plain, first, 0), np.where(plain, last, 0)
 
 
-def _heights(hierarchy: BoundHierarchy, level: int, code: NDArray[Any], state: _State) -> NDArray[np.int64]:
+def _heights(hierarchy: BoundHierarchy, level: int, code: NDArray[np.int64], state: _State) -> NDArray[np.int64]:
     """Height of what each class shows at a level; ``code`` is that of its first value on the lowest level."""
     if level >= hierarchy.height:
         return np.full(len(code), hierarchy.height)

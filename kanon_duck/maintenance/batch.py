@@ -81,7 +81,7 @@ def bring_in(
         # a class may fall short of more than its size by rows that joined it, or by values that have changed
         state.labels = repair(encoding, partition.labels, demanded, call.checkpoint).copy()
         if np.all(state.labels == NO_CLASS):
-            return
+            return ()
         partition = regrouped(partition, state.labels)
         if settings.method == "auto":
             touched = classes_in(changes(before, state.labels).touched, state.labels[arriving])

@@ -51,9 +51,9 @@ def release_whole(
     coded = encode(database, settings)
     microdata = coded.microdata
     call.phase("clustering")
-    labels = cluster(call, settings, microdata)
+    labels, levels, warnings = cluster(call, settings, microdata)
     call.phase("generalizing")
-    classes = generalize(microdata, labels)
+    classes = generalize(microdata, labels, levels)
     call.phase("writing")
     create_members(database, number, settings, coded, labels)
     create_classes(database, number, microdata, classes, release)
@@ -79,7 +79,7 @@ def release_whole(
     keep_in_mind(call, State(members_version, microdata, labels, np.ones(len(labels), bool)))
     counts = Counts(suppressed=int(np.count_nonzero(labels < 0)))
     row, losses = describe_release(database, number, settings, release, cause, counts)
-    return row | {"settings_version": version}, losses, coded.warnings + _costly(losses, row["rows"])
+    return row | {"settings_version": version}, losses, [*coded.warnings, *warnings, *_costly(losses, row["rows"])]
 
 
 def _costly(losses: dict[str, float], rows: int) -> list[str]:

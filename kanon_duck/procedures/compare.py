@@ -153,8 +153,8 @@ def _figures(call: Call, settings: Settings, microdata: Microdata, counts: Count
     """Cluster as the settings say, and measure what readers would see."""
     microdata = replace(microdata, sensitive=narrowed(microdata.sensitive, settings.model))
     started = time.perf_counter()
-    labels = cluster(call, settings, microdata)
-    classes = generalize(microdata, labels)
+    labels, levels, _ = cluster(call, settings, microdata)
+    classes = generalize(microdata, labels, levels)
     seconds = time.perf_counter() - started
     sizes = np.bincount(classes.reader_class, classes.sizes).astype(np.int64)
     released = int(sizes.sum())

@@ -23,7 +23,7 @@ NOT_YET: dict[str, Any] = {"patience": 3, "derive_from": None}
 """Options that belong to later versions, with the default that stands for them until then."""
 
 METHODS_NOT_YET = (
-    "mondrian", "enhanced_pk", "greedy_pk", "incognito", "top_down", "threshold", "weighted_c_means",
+    "mondrian", "incognito", "top_down", "threshold", "weighted_c_means",
 )  # fmt: skip
 
 FLAT = "flat"
@@ -40,7 +40,10 @@ MAINTENANCE = ("incremental", "static", "append")
 CAPTURE = ("diff", "trigger")
 """How a refresh finds what has changed: by comparing, or by what triggers have noted."""
 
-METHOD_OPTIONS = {"k_member": ("next_seed",)}
+P_SENSITIVE_METHODS = ("enhanced_pk", "greedy_pk")
+"""Methods that are about p."""
+
+METHOD_OPTIONS = {"k_member": ("next_seed",)} | dict.fromkeys(P_SENSITIVE_METHODS, ("sensitive_weights",))
 """Options of single methods, by method."""
 
 
@@ -206,6 +209,7 @@ def read_settings(call: Call, known: Mapping[str, str] | None = None) -> Setting
             for name in read.names(given, "allow_unsafe_keep")
         ],
     )
+    _check_method(settings)
     settings.weights.update(_weights(given, settings))
     _check_roles(settings)
     _check_released_names(settings)
@@ -377,6 +381,15 @@ def _method(given: read.Arguments) -> str:
     if isinstance(typed, str) and typed.lower() in METHODS_NOT_YET:
         raise KanonError(f"method is {read.shown(typed)}, which is not built yet: choose one of {', '.join(METHODS)}")
     return read.choice(given, "method", METHODS, "auto")
+
+
+def _check_method(settings: Settings) -> None:
+    """A method that is about p has one; `l` stands for it where p is not set, both count different values."""
+    if settings.method in P_SENSITIVE_METHODS and settings.model.p is None and settings.model.l is None:
+        raise KanonError(
+            f"p is missing: method {settings.method} makes classes of p different sensitive values; set p (or l), "
+            "or choose another method"
+        )
 
 
 def _effort(given: read.Arguments, method: str) -> str | float:

@@ -8,9 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanon_duck.clustering.auto import auto
+from kanon_duck.clustering.enhanced_pk import enhanced_pk
+from kanon_duck.clustering.greedy_pk import greedy_pk
 from kanon_duck.clustering.k_member import k_member
 from kanon_duck.clustering.oka import oka
 
-METHODS: dict[str, Callable[..., NDArray[np.int64]]] = {"auto": auto, "k_member": k_member, "oka": oka}
+METHODS: dict[str, Callable[..., NDArray[np.int64]]] = {
+    "auto": auto,
+    "k_member": k_member,
+    "oka": oka,
+    "enhanced_pk": enhanced_pk,
+    "greedy_pk": greedy_pk,
+}
 """By name: (microdata, model, generator, checkpoint, **options) -> class of each row. A class of
 those may fall short of what the model demands beyond k rows; `repair` comes after them."""

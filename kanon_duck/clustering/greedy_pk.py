@@ -77,6 +77,8 @@ def greedy_pk(
     clusters = new_clusters(rows, n // least_size)
     row = pool[0]
     for number in range(clusters.sizes.size):
+        if pool.size == 0:  # some clusters took more rows to be p-sensitive
+            break
         row = begin_far(rows, clusters, number, row, pool)
         if not grow(rows, clusters, number, pool, least_size):
             dissolve(clusters, number, order)

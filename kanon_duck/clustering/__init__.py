@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanon_duck.clustering.auto import auto
+from kanon_duck.clustering.enhanced_pk import enhanced_pk
+from kanon_duck.clustering.greedy_pk import greedy_pk
 from kanon_duck.clustering.incognito import incognito
 from kanon_duck.clustering.k_member import k_member
 from kanon_duck.clustering.oka import oka
@@ -15,9 +17,11 @@ from kanon_duck.clustering.result import Clustering
 
 METHODS: dict[str, Callable[..., NDArray[np.int64] | Clustering]] = {
     "auto": auto,
-    "incognito": incognito,
     "k_member": k_member,
     "oka": oka,
+    "enhanced_pk": enhanced_pk,
+    "greedy_pk": greedy_pk,
+    "incognito": incognito,
 }
 """By name: (microdata, model, generator, checkpoint, **options) -> class of each row, or a `Clustering`. A class of
 those may fall short of what the model demands beyond k rows; `repair` comes after them."""

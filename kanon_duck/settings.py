@@ -23,7 +23,7 @@ NOT_YET: dict[str, Any] = {"patience": 3, "derive_from": None}
 """Options that belong to later versions, with the default that stands for them until then."""
 
 METHODS_NOT_YET = (
-    "enhanced_pk", "greedy_pk", "incognito", "top_down", "threshold", "weighted_c_means",
+    "enhanced_pk", "greedy_pk", "incognito", "threshold", "weighted_c_means",
 )  # fmt: skip
 
 FLAT = "flat"

@@ -11,12 +11,14 @@ from kanon_duck.clustering.auto import auto
 from kanon_duck.clustering.k_member import k_member
 from kanon_duck.clustering.mondrian import mondrian
 from kanon_duck.clustering.oka import oka
+from kanon_duck.clustering.top_down import top_down
 
 METHODS: dict[str, Callable[..., NDArray[np.int64]]] = {
     "auto": auto,
     "k_member": k_member,
     "mondrian": mondrian,
     "oka": oka,
+    "top_down": top_down,
 }
 """By name: (microdata, model, generator, checkpoint, **options) -> class of each row. A class of
 those may fall short of what the model demands beyond k rows; `repair` comes after them."""

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from numpy.typing import NDArray
 
 from kanon_duck.clustering.parallel import Checkpoint
-from kanon_duck.clustering.parts import attributes_of, room_for
+from kanon_duck.clustering.parts import cut_from_root
 from kanon_duck.errors import KanonError
-from kanon_duck.kernels.box import NO_CLASS
 from kanon_duck.kernels.mondrian import cut_classes
 from kanon_duck.microdata import Microdata
 from kanon_duck.models import PrivacyModel
 from kanon_duck.requirement import demand, least_size
-
-SLICE = 2**20
-"""Rows looked at between two checkpoints."""
 
 
 def mondrian(
@@ -70,18 +68,7 @@ def mondrian(
     """
     if not isinstance(relaxed, bool):
         raise KanonError(f"method_options.relaxed is {relaxed!r}: it must be true or false")
-    encoding, demanded = microdata.encoding, demand(model, microdata.sensitive)
-    n, least = encoding.rows, least_size(demanded)
-    model.refuse_too_few(n)
-    attributes, room = attributes_of(encoding), room_for(encoding)
-    members = np.arange(n)[None, :]
-    begins, ends = np.zeros(n // least + 2, np.int64), np.full(n // least + 2, n)
-    labels = np.full(n, NO_CLASS)
-    waiting, classes = 1, 0
-    while waiting:
-        waiting, classes = cut_classes(
-            encoding.codes, attributes, relaxed, least, demanded, members, begins, ends, waiting, labels, classes, room,
-            SLICE,
-        )  # fmt: skip
-        checkpoint(1 - ends[waiting - 1] / n if waiting else 1.0)  # classes are done from the last row to the first
-    return labels
+    demanded = demand(model, microdata.sensitive)
+    model.refuse_too_few(microdata.encoding.rows)
+    least = least_size(demanded)
+    return cut_from_root(microdata.encoding, least, checkpoint, partial(cut_classes, relaxed, least, demanded))

@@ -55,7 +55,7 @@ def _cut_category(codes, low, high, attributes, attribute, relaxed, members, beg
 
 @njit(nogil=True, cache=True, no_cfunc_wrapper=True)
 def cut_classes(
-    codes, attributes, relaxed, least, demanded, members, begins, ends, waiting, labels, classes, room, visits
+    relaxed, least, demanded, codes, attributes, members, begins, ends, waiting, labels, classes, room, visits
 ):  # fmt: skip
     """Cut the classes that wait, the last first; label the rows of those that cannot be cut.
 
@@ -63,14 +63,14 @@ def cut_classes(
 
     Parameters
     ----------
-    codes : uint16 or uint32, shape (n, width)
-    attributes : Attributes
     relaxed : bool
         Whether the boxes of the parts may overlap.
     least : int
         Fewest rows of a class.
     demanded : int or Requirement
         See `kanon_duck.kernels.satisfies`.
+    codes : uint16 or uint32, shape (n, width)
+    attributes : Attributes
     members : int64, shape (1, n)
         The rows, class by class; changed in place.
     begins, ends : int64, shape (classes that may wait,)

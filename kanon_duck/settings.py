@@ -23,7 +23,7 @@ NOT_YET: dict[str, Any] = {"patience": 3, "derive_from": None}
 """Options that belong to later versions, with the default that stands for them until then."""
 
 METHODS_NOT_YET = (
-    "enhanced_pk", "greedy_pk", "incognito", "threshold", "weighted_c_means",
+    "enhanced_pk", "greedy_pk", "incognito",
 )  # fmt: skip
 
 FLAT = "flat"
@@ -40,7 +40,7 @@ MAINTENANCE = ("incremental", "static", "append")
 CAPTURE = ("diff", "trigger")
 """How a refresh finds what has changed: by comparing, or by what triggers have noted."""
 
-METHOD_OPTIONS = {"k_member": ("next_seed",), "mondrian": ("relaxed",)}
+METHOD_OPTIONS = {"k_member": ("next_seed",), "mondrian": ("relaxed",), "threshold": ("delta",)}
 """Options of single methods, by method."""
 
 

@@ -10,13 +10,17 @@ from hypothesis import strategies as st
 from kanon_duck.call import no_checkpoint
 from kanon_duck.clustering import METHODS
 from kanon_duck.clustering.repair import unsatisfied_classes
+from kanon_duck.clustering.threshold import threshold
+from kanon_duck.clustering.weighted_c_means import weighted_c_means
+from kanon_duck.errors import KanonError
+from kanon_duck.loss import class_boxes
 from kanon_duck.microdata import Microdata, Sensitive
 from kanon_duck.models import PrivacyModel
 from kanon_duck.requirement import demand
-from tests.encodings import encode, tables
+from tests.encodings import Numeric, encode, tables
 from tests.test_clustering import random_table
 
-LOOK_AT_MODEL = ("mondrian", "top_down")
+LOOK_AT_MODEL = ("mondrian", "threshold", "top_down", "weighted_c_means")
 
 
 def sensitive(values, persons=()):
@@ -77,3 +81,32 @@ def test_a_checkpoint_stops_the_work(method):
         METHODS[method](
             Microdata([], encode(*random_table(20, seed=0))), PrivacyModel(5), np.random.default_rng(0), stop
         )
+
+
+@pytest.mark.parametrize("delta", ["0.1", 1.5, -0.1, True])
+def test_delta_is_a_share(delta):
+    microdata = Microdata([], encode(*random_table(20, seed=0)))
+    with pytest.raises(KanonError, match="method_options.delta is .*: it must be a number from 0 to 1"):
+        threshold(microdata, PrivacyModel(5), np.random.default_rng(0), no_checkpoint, delta=delta)
+
+
+def test_no_class_of_threshold_grows_beyond_delta_but_by_rows_of_deleted_ones():
+    encoding = encode(*random_table(300, seed=0))
+    total = float((encoding.caps * encoding.weights).sum())
+    single = threshold(Microdata([], encoding), PrivacyModel(2), np.random.default_rng(0), no_checkpoint, delta=1)
+    assert set(single.tolist()) == {0}
+    labels = threshold(Microdata([], encoding), PrivacyModel(2), np.random.default_rng(0), no_checkpoint, delta=0.1)
+    low, high, sizes = class_boxes(encoding.codes, labels)
+    diversities = (encoding.weights * np.minimum(high - low, encoding.caps)).sum(axis=1) / total
+    assert len(sizes) > 50
+    assert np.mean(diversities <= 0.1 + 1e-6) > 0.5
+
+
+def test_weighted_c_means_finds_clusters_that_stand_apart():
+    generator = np.random.default_rng(0)
+    rows = [(int(10 * group + wiggle), None) for group in range(5) for wiggle in generator.integers(0, 3, 20)]
+    encoding = encode(rows, [Numeric(0, 100), Numeric(0, 1)])
+    labels = weighted_c_means(Microdata([], encoding), PrivacyModel(4), generator, no_checkpoint)
+    low, high, sizes = class_boxes(encoding.codes, labels)
+    assert (high - low)[:, 0].max() <= 2
+    assert sizes.min() >= 4

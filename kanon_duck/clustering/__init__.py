@@ -11,14 +11,18 @@ from kanon_duck.clustering.auto import auto
 from kanon_duck.clustering.k_member import k_member
 from kanon_duck.clustering.mondrian import mondrian
 from kanon_duck.clustering.oka import oka
+from kanon_duck.clustering.threshold import threshold
 from kanon_duck.clustering.top_down import top_down
+from kanon_duck.clustering.weighted_c_means import weighted_c_means
 
 METHODS: dict[str, Callable[..., NDArray[np.int64]]] = {
     "auto": auto,
     "k_member": k_member,
     "mondrian": mondrian,
     "oka": oka,
+    "threshold": threshold,
     "top_down": top_down,
+    "weighted_c_means": weighted_c_means,
 }
 """By name: (microdata, model, generator, checkpoint, **options) -> class of each row. A class of
 those may fall short of what the model demands beyond k rows; `repair` comes after them."""

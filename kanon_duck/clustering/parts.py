@@ -67,5 +67,6 @@ def _room(encoding: Encoding) -> Room:
         keys=np.empty(n, np.int64),
         numbers=np.full(largest + 2, NO_PART),
         starts=np.empty(n + 1, np.int64),
+        satisfied=np.empty(n, bool),
         order=np.empty((1, n), np.int64),
     )

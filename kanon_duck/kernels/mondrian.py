@@ -8,49 +8,37 @@ from numba import njit
 from kanon_duck.kernels import INNER
 from kanon_duck.kernels.partition import fit_box
 from kanon_duck.kernels.parts import (
-    all_satisfied,
     at_border,
     at_children,
     at_middle,
     lower_median,
+    mark_satisfied,
     put_in_order,
     unite_unsatisfied,
     width,
 )
 
-
-@njit(**INNER)
-def _is_allowed(members, begin, end, parts, least, demanded, room):
-    """Put the parts in order; whether all satisfy the demand."""
-    put_in_order(members, begin, end, parts, room)
-    return all_satisfied(parts, least, demanded, room)
+TRIES = 2
+"""Ways to cut a class along an attribute."""
 
 
 @njit(**INNER)
-def _cut_number(codes, column, relaxed, members, begin, end, least, demanded, room):
-    """Cut a class at the median of a column; returns the number of parts, 0 where that is not allowed."""
+def _numbered_parts(
+    attempt, parts, codes, low, high, attributes, attribute, relaxed, members, begin, end, room
+):  # fmt: skip
+    """Number the parts of a class along an attribute; returns how many, or 0 where there is no such way.
+
+    ``parts`` is their number at the attempt before.
+    """
+    if not attributes.numeric[attribute]:
+        if attempt == 0:
+            return at_children(codes, low, high, attributes, attribute, members, begin, end, room)
+        return unite_unsatisfied(parts, end - begin, room) if relaxed else 0
+    column = attributes.first[attribute]
     if relaxed:
-        parts = at_middle(codes, column, members, begin, end, room)
-        return parts if _is_allowed(members, begin, end, parts, least, demanded, room) else 0
-    median = np.int64(lower_median(codes, column, members, begin, end, room))
-    for border in (median + 1, median):
-        parts = at_border(codes, column, members, begin, end, border, room)
-        if _is_allowed(members, begin, end, parts, least, demanded, room):
-            return parts
-    return 0
-
-
-@njit(**INNER)
-def _cut_category(codes, low, high, attributes, attribute, relaxed, members, begin, end, least, demanded, room):
-    """Cut a class at the children of the common ancestor; returns the number of parts, 0 where that is not allowed."""
-    parts = at_children(codes, low, high, attributes, attribute, members, begin, end, room)
-    if _is_allowed(members, begin, end, parts, least, demanded, room):
-        return parts
-    if relaxed:
-        parts = unite_unsatisfied(parts, least, demanded, begin, end, room)
-        if parts > 1 and _is_allowed(members, begin, end, parts, least, demanded, room):
-            return parts
-    return 0
+        return at_middle(codes, column, members, begin, end, room) if attempt == 0 else 0
+    border = np.int64(lower_median(codes, column, members, begin, end, room)) + 1 - attempt
+    return at_border(codes, column, members, begin, end, border, room)
 
 
 @njit(nogil=True, cache=True, no_cfunc_wrapper=True)
@@ -101,26 +89,27 @@ def cut_classes(
                 widths[attribute] = width(low, high, attributes, attribute)
         else:
             widths[:] = 0.0
-        widest = np.argmax(widths)
-        while parts == 0 and widths[widest] > 0.0:
+        widest, is_cut = np.argmax(widths), False
+        while not is_cut and widths[widest] > 0.0:
             visits -= end - begin
-            if attributes.numeric[widest]:
-                parts = _cut_number(
-                    codes, attributes.first[widest], relaxed, members, begin, end, least, demanded, room
+            for attempt in range(TRIES):
+                parts = _numbered_parts(
+                    attempt, parts, codes, low, high, attributes, widest, relaxed, members, begin, end, room
                 )
-            else:
-                parts = _cut_category(
-                    codes, low, high, attributes, widest, relaxed, members, begin, end, least, demanded, room
-                )
+                if parts > 1:
+                    put_in_order(members, begin, end, parts, room)
+                    is_cut = mark_satisfied(parts, least, demanded, not relaxed, room)
+                if is_cut:
+                    break
             widths[widest] = 0.0
             widest = np.argmax(widths)
         visits -= 1
-        if parts == 0:
+        if not is_cut:
             for position in range(begin, end):
                 labels[members[0, position]] = classes
             classes += 1
-        else:
-            members[0, begin:end] = room.order[0, begin:end]
+            continue
+        members[0, begin:end] = room.order[0, begin:end]
         for part in range(parts):
             begins[waiting], ends[waiting] = room.starts[part], room.starts[part + 1]
             waiting += 1

@@ -45,6 +45,8 @@ class Room(NamedTuple):
         Part of each code; NO_PART between two cuts.
     starts : int64, shape (n + 1,)
         Where each part begins in ``order``, and where the last ends.
+    satisfied : bool, shape (n,)
+        Which parts satisfy what is demanded.
     order : int64, shape (1, n)
         The rows, part by part, at the positions of the class.
     """
@@ -53,6 +55,7 @@ class Room(NamedTuple):
     keys: NDArray[np.int64]
     numbers: NDArray[np.int64]
     starts: NDArray[np.int64]
+    satisfied: NDArray[np.bool_]
     order: NDArray[np.int64]
 
 
@@ -167,29 +170,34 @@ def put_in_order(members, begin, end, parts, room):
 
 
 @njit(**INNER)
-def all_satisfied(parts, least, demanded, room):
-    """Whether every part has the least number of rows and satisfies what is demanded."""
+def mark_satisfied(parts, least, demanded, all_or_none, room):
+    """Mark the parts that satisfy what is demanded; whether all do.
+
+    ``all_or_none``: where a part has too few rows, nothing else is of interest.
+    """
+    is_all = True
     for number in range(parts):
-        if room.starts[number + 1] - room.starts[number] < least:
-            return False
+        room.satisfied[number] = room.starts[number + 1] - room.starts[number] >= least
+        is_all = is_all and room.satisfied[number]
+    if all_or_none and not is_all:
+        return False
     for number in range(parts):
-        if not satisfies(room.order, 0, room.starts[number], room.starts[number + 1], demanded):
-            return False
-    return True
+        if room.satisfied[number]:
+            room.satisfied[number] = satisfies(room.order, 0, room.starts[number], room.starts[number + 1], demanded)
+            is_all = is_all and room.satisfied[number]
+    return is_all
 
 
 @njit(**INNER)
-def unite_unsatisfied(parts, least, demanded, begin, end, room):
-    """Make one part of all parts that do not satisfy the demand; returns how many parts there are then."""
+def unite_unsatisfied(parts, size, room):
+    """Make one part, the last, of all that are not marked as satisfied; returns how many parts there are then."""
     satisfied = 0
     for number in range(parts):
-        first, stop = room.starts[number], room.starts[number + 1]
-        if stop - first >= least and satisfies(room.order, 0, first, stop, demanded):
+        room.keys[number] = NO_PART
+        if room.satisfied[number]:
             room.keys[number] = satisfied
             satisfied += 1
-        else:
-            room.keys[number] = NO_PART
-    for place in range(end - begin):
+    for place in range(size):
         number = room.keys[room.part[place]]
         room.part[place] = satisfied if number == NO_PART else number
     return satisfied + 1

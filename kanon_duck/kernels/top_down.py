@@ -8,10 +8,10 @@ from numba import njit
 from kanon_duck.kernels import INNER
 from kanon_duck.kernels.partition import fit_box
 from kanon_duck.kernels.parts import (
-    all_satisfied,
     at_border,
     at_children,
     lower_median,
+    mark_satisfied,
     put_in_order,
     unite_unsatisfied,
     width,
@@ -61,9 +61,9 @@ def _specialize(codes, low, high, attributes, attribute, members, begin, end, le
     else:
         parts = at_children(codes, low, high, attributes, attribute, members, begin, end, room)
     put_in_order(members, begin, end, parts, room)
-    if all_satisfied(parts, least, demanded, room):
+    if mark_satisfied(parts, least, demanded, False, room):
         return parts
-    parts = unite_unsatisfied(parts, least, demanded, begin, end, room)
+    parts = unite_unsatisfied(parts, end - begin, room)
     put_in_order(members, begin, end, parts, room)
     while parts > 1:
         if satisfies(room.order, 0, room.starts[parts - 1], end, demanded):

@@ -22,10 +22,6 @@ from kanon_duck.source import read_source
 NOT_YET: dict[str, Any] = {"patience": 3, "derive_from": None}
 """Options that belong to later versions, with the default that stands for them until then."""
 
-METHODS_NOT_YET = (
-    "mondrian", "top_down", "threshold", "weighted_c_means",
-)  # fmt: skip
-
 FLAT = "flat"
 """The hierarchy that is always there: every value a child of the root."""
 
@@ -46,7 +42,12 @@ FULL_DOMAIN = "incognito"
 P_SENSITIVE_METHODS = ("enhanced_pk", "greedy_pk")
 """Methods that are about p."""
 
-METHOD_OPTIONS = {"k_member": ("next_seed",)} | dict.fromkeys(P_SENSITIVE_METHODS, ("sensitive_weights",))
+METHOD_OPTIONS = {
+    "k_member": ("next_seed",),
+    "mondrian": ("relaxed",),
+    "threshold": ("delta",),
+    **dict.fromkeys(P_SENSITIVE_METHODS, ("sensitive_weights",)),
+}
 """Options of single methods, by method."""
 
 
@@ -375,9 +376,6 @@ def _method(given: read.Arguments) -> str:
     """The clustering method."""
     from kanon_duck.clustering import METHODS  # here: it loads the compiler of the kernels
 
-    typed = given.get("method")
-    if isinstance(typed, str) and typed.lower() in METHODS_NOT_YET:
-        raise KanonError(f"method is {read.shown(typed)}, which is not built yet: choose one of {', '.join(METHODS)}")
     return read.choice(given, "method", METHODS, "auto")
 
 

@@ -185,7 +185,7 @@ def read_settings(call: Call, known: Mapping[str, str] | None = None) -> Setting
         query=query,
         columns=columns,
         key=key,
-        quasi_identifiers=_quasi_identifiers(call, columns),
+        quasi_identifiers=read_quasi_identifiers(call, columns),
         sensitive=sensitive,
         keep=keep,
         model=PrivacyModel(k=read.integer(given, "k", None, 2)),
@@ -252,7 +252,7 @@ def view_parts(call: Call, given: str) -> tuple[str, str]:
     return read.one_of("view_name", schema, known, "schema"), name
 
 
-def _quasi_identifiers(call: Call, columns: dict[str, str]) -> list[QuasiIdentifier]:
+def read_quasi_identifiers(call: Call, columns: dict[str, str]) -> list[QuasiIdentifier]:
     """The quasi-identifiers in any of their three spellings."""
     given = call.arguments.get("quasi_identifiers")
     if not given:

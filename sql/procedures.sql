@@ -143,3 +143,15 @@ SELECT unnest(system.main.from_json(result,
      "VARCHAR", "reason": "VARCHAR"}]'), recursive := true)
 FROM kanon_private.run('explain',
     system.main.json_object('view_name', view_name, 'key', key));
+
+-- What is told of an inference channel.
+CREATE OR REPLACE MACRO kanon_private.channel_row() AS
+    '[{"kind": "VARCHAR", "from_release": "BIGINT", "to_release": "BIGINT", "attribute": "VARCHAR", "class":
+     "VARCHAR", "victims": "BIGINT", "candidates": "BIGINT", "required": "BIGINT", "evidence": "VARCHAR"}]';
+
+CREATE OR REPLACE MACRO kanon.audit(releases := NULL, population := NULL, key := NULL, quasi_identifiers := NULL,
+    sensitive := NULL, keep := NULL, k := NULL, l := NULL) AS TABLE
+SELECT unnest(system.main.from_json(result, kanon_private.channel_row()), recursive := true)
+FROM kanon_private.run('audit',
+    system.main.json_object('releases', releases, 'population', population, 'key', key, 'quasi_identifiers',
+     quasi_identifiers, 'sensitive', sensitive, 'keep', keep, 'k', k, 'l', l));

@@ -90,16 +90,16 @@ def tightened(cells: Cells, links: Integers, known: Sets) -> Cells:
         When no assignment agrees.
     """
     low, high = cells.known.low.copy(), cells.known.high.copy()
-    if not tighten(
-        cells.sizes, cells.set_stops, cells.known.stops, links, known.low, known.high, low, high
-    ):
+    if not tighten(cells.sizes, cells.set_stops, cells.known.stops, links, known.low, known.high, low, high):
         raise KanonError(
             "releases contradict each other: no person can have the values that their classes leave; look whether "
             "the people of each release are those that it was made of"
         )
     stays = high > 0
     stops = np.cumsum(stays)[cells.known.stops - 1]
-    settled = np.repeat(np.bincount(cells.cell(), low, len(cells)) == cells.sizes, np.diff(cells.known.stops, prepend=0))
+    settled = np.repeat(
+        np.bincount(cells.cell(), low, len(cells)) == cells.sizes, np.diff(cells.known.stops, prepend=0)
+    )
     counts = np.where(settled, low, cells.known.counts)
     left = Sets(stops, cells.known.values[stays], counts[stays], low[stays], high[stays])
     return Cells(cells.sizes, cells.set_stops, cells.sets, left)

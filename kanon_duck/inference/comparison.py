@@ -144,7 +144,9 @@ def _beyond(sets: Sets, source: Integers, host: Integers) -> tuple[Sets, tuple[I
     sums = np.add.reduceat(counts, starts) if len(starts) else counts
     entries, values = entries[starts][sums > 0], values[starts][sums > 0]
     sums = sums[sums > 0]
-    beyond = Sets(np.searchsorted(entries, np.arange(len(whole)), side="right"), values, sums, np.zeros_like(sums), sums)
+    beyond = Sets(
+        np.searchsorted(entries, np.arange(len(whole)), side="right"), values, sums, np.zeros_like(sums), sums
+    )
     absent = np.flatnonzero(source == NOBODY)
     order = np.argsort(pairs[1], kind="stable")
     hosts, sources = pairs[1][order], number[order]

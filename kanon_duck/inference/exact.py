@@ -70,7 +70,9 @@ def enumerate_all(series: Series, people: Integers | None = None, most_steps: in
     total = 1.0
     for number in np.unique(component[cell >= 0] if people is None else component[people]):
         these = np.flatnonzero((component == number) & (cell >= 0))
-        total *= _enumerate(series, these[np.argsort(cell[these], kind="stable")], cell, expected, low, high, most_steps)
+        total *= _enumerate(
+            series, these[np.argsort(cell[these], kind="stable")], cell, expected, low, high, most_steps
+        )
     return Exact(cell, expected, low, high, total)
 
 

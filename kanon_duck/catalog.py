@@ -15,7 +15,7 @@ from kanon_duck import arguments as read
 from kanon_duck import names
 from kanon_duck.call import Call, Row
 from kanon_duck.errors import KanonError
-from kanon_duck.models import PrivacyModel
+from kanon_duck.models import PrivacyModel, SensitiveAttribute, read_model
 from kanon_duck.settings import Settings, declared, hierarchies_used, read_settings
 from kanon_duck.sql import Database
 
@@ -170,12 +170,17 @@ def find_view(call: Call) -> MaskedView:
 
 def declared_model(database: Database, view: MaskedView, release: int) -> PrivacyModel:
     """The models that were declared when a release was made."""
-    k = database.value(
-        "SELECT k FROM kanon_private.settings JOIN kanon_private.releases USING (view_number, settings_version) "
-        "WHERE view_number = ? AND release = ?",
+    arguments, sensitive, types, protected, unit = database.rows(
+        "SELECT arguments, sensitive, column_types, coalesce(protected, '{}'), unit FROM kanon_private.settings "
+        "JOIN kanon_private.releases USING (view_number, settings_version) WHERE view_number = ? AND release = ?",
         [view.number, release],
+    )[0]
+    column_types, nodes = json.loads(types), json.loads(protected)
+    attributes = tuple(
+        SensitiveAttribute(name, column_types[name], hierarchy, nodes.get(name, []))
+        for name, hierarchy in json.loads(sensitive).items()
     )
-    return PrivacyModel(k=k)
+    return read_model(json.loads(arguments, object_hook=_read_decimal), attributes, unit)
 
 
 def views_over(database: Database, source: str) -> list[tuple[str, bool]]:
@@ -226,13 +231,23 @@ def record_settings(call: Call, number: int, settings: Settings, as_made: Row) -
     given = {name: value for name, value in call.arguments.items() if value is not None}
     given |= {"view_name": names.display(settings.view), "quasi_identifiers": declared(settings.quasi_identifiers)}
     used = [name for columns in settings.roles().values() for name in columns]
+    model = settings.model
+    protected = {each.name: each.protected for each in model.attributes if each.protected}
     row = {
         "view_number": number,
         "source": settings.source,
         "key": settings.key,
         "sensitive": json.dumps(settings.sensitive),
         "keep": settings.keep,
-        "k": settings.model.k,
+        "k": model.k,
+        "l": model.l,
+        "entropy_l": model.entropy_l,
+        "recursive_cl": json.dumps(model.recursive_cl) if model.recursive_cl else None,
+        "p": model.p,
+        "alpha": model.alpha,
+        "t": model.t,
+        "protected": json.dumps(protected) if protected else None,
+        "unit": model.unit,
         "method": settings.method,
         "effort": str(settings.effort),
         "method_options": json.dumps(settings.method_options) if settings.method_options else None,

@@ -1,4 +1,7 @@
-"""Recomputes what a release promises from what readers see of it, with plain GROUP BYs."""
+"""Recomputes what a release promises from what readers see of it, with plain GROUP BYs.
+
+Where persons are counted, whom a row is about is not to be seen: it is taken from the private members.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from kanon_duck.diversity import PERSON, Measure, measure
 from kanon_duck.models import PrivacyModel
 from kanon_duck.sql import Database
 
@@ -68,3 +72,49 @@ def summary_of(database: Database, classes: exp.Query, model: PrivacyModel) -> C
     ).from_(classes.subquery("classes"))
     rows, count, smallest, violating, discernibility = database.rows(summary)[0]
     return ClassSizes(int(rows), int(count), smallest, int(violating), int(discernibility))
+
+
+def released_measures(database: Database, release: exp.Query, cells: list[str], model: PrivacyModel) -> list[Measure]:
+    """What released rows achieve of the models on sensitive values.
+
+    Parameters
+    ----------
+    database : Database
+    release : sqlglot query
+        The released rows.
+    cells : list of str
+        Released columns of the quasi-identifiers asked about.
+    model : PrivacyModel
+    """
+    if not model.on_values:
+        return []
+    by_role = {f"class_{place}": cell for place, cell in enumerate(cells)}
+    by_role |= {f"sensitive_{place}": attribute.name for place, attribute in enumerate(model.attributes)}
+    relation = exp.select(
+        *(exp.column(name, "release", quoted=True).as_(role) for role, name in by_role.items())
+    ).from_(release.subquery("release"))
+    classes = [f"class_{place}" for place in range(len(cells))]
+    return measure(database, model, f"({relation.sql(dialect='duckdb')})", classes)
+
+
+def measures_of_people(database: Database, people: str, classes: list[str], model: PrivacyModel) -> list[Measure]:
+    """What classes of people achieve where persons are counted: their number, and the models on sensitive values.
+
+    Parameters
+    ----------
+    people : str
+        SQL of a relation of members and their classes.
+    classes : list of str
+        Columns that make a class.
+    """
+    least, violating = database.rows(
+        f"""
+        WITH classes AS (
+            SELECT count(*) AS rows, count(DISTINCT {PERSON}) AS persons FROM {people} AS people
+            {f"GROUP BY {', '.join(classes)}" if classes else ""}
+        )
+        SELECT min(persons), coalesce(sum(rows) FILTER (persons < {int(model.k)}), 0) FROM classes
+        """
+    )[0]
+    of_values = measure(database, model, people, classes) if model.on_values else []
+    return [Measure("k", None, model.k, least, int(violating)), *of_values]

@@ -16,13 +16,12 @@ Source: FindBestCluster in Figures 1 and 2 of Truta & Campan 2007, which leave o
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_duck.clustering.order import order
+from kanon_duck.clustering.order import alike
 from kanon_duck.encoding import LANES, Encoding
 from kanon_duck.kernels import class_index as kernels
 from kanon_duck.kernels.box import fill_boxes
@@ -53,19 +52,6 @@ def build_index(encoding: Encoding, labels: NDArray[np.int64]) -> ClassIndex:
     sizes = np.zeros(classes, np.int64)
     fill_boxes(encoding.codes, labels, low, high, sizes)
     return index_boxes(low, high, sizes, encoding.caps, encoding.weights, alike(encoding, low, high))
-
-
-def alike(encoding: Encoding, low: NDArray[np.unsignedinteger], high: NDArray[np.unsignedinteger]) -> NDArray[np.int64]:
-    """Class numbers in an order where neighbours are alike: that of one row for each.
-
-    It follows from the boxes alone. The row's numbers are the middles of the box. NULL stands for several codes
-    of a level column, because only classes that have one code alone stay far from rows with another.
-    """
-    if len(low) == 0:
-        return np.empty(0, np.int64)
-    several = (encoding.caps == 1) & (low != high)
-    middles = np.where(several, np.iinfo(low.dtype).max, low + (high - low) // 2)
-    return order(replace(encoding, codes=middles), 1, lambda _: None)
 
 
 def index_boxes(

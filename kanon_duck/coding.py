@@ -22,6 +22,7 @@ from kanon_duck.errors import KanonError
 from kanon_duck.hierarchy import BoundHierarchy, bind, canonical_text, extended, remedy, resembling_leaves
 from kanon_duck.microdata import Attribute, CategoricalAttribute, Microdata, NumericAttribute, encoding_of
 from kanon_duck.numeric import FLOATS, INTEGERS, LARGEST_FLOAT_STEPS, UNITS_PER_DAY, Step, read_step
+from kanon_duck.sensitive import codes_of, find_nodes, reading
 from kanon_duck.settings import QuasiIdentifier, Settings
 from kanon_duck.snapshot import SNAPSHOT, private_names, refuse_repeated_keys
 from kanon_duck.sql import Database, StatementError
@@ -107,7 +108,10 @@ def encode(database: Database, settings: Settings, known: Known | None = None) -
             joins.append(f"LEFT JOIN leaves_{number} ON leaves_{number}.value = {text.sql(dialect='duckdb')}")
             without = f"CASE WHEN snapshot.{column} IS NULL THEN {NULL_LEAF} ELSE {UNKNOWN_LEAF} END"
             selected.append(f"coalesce(leaves_{number}.leaf, {without}) AS leaf_{number}")
-    data = database.numpy(f"SELECT {', '.join(selected)} FROM {SNAPSHOT} AS snapshot {' '.join(joins)}")
+    find_nodes(database, settings.model, SNAPSHOT)
+    of_models, joined = reading(database, settings.model, "snapshot")
+    query = f"SELECT {', '.join(selected + of_models)} FROM {SNAPSHOT} AS snapshot {' '.join(joins + joined)}"
+    data = database.numpy(query)
     for number in hierarchies:
         database.unregister(f"leaves_{number}")
 
@@ -120,8 +124,11 @@ def encode(database: Database, settings: Settings, known: Known | None = None) -
             attributes.append(CategoricalAttribute(quasi_identifier.name, hierarchies[number], leaf))
         else:
             attributes.append(_numeric_attribute(quasi_identifier.name, number, numeric[number], data).take(order))
-    weights = settings.weights_in_order()
-    return Coded(Microdata(attributes, encoding_of(attributes, weights, len(order))), data["row"][order], warnings)
+    encoding = encoding_of(attributes, settings.weights_in_order(), len(order))
+    sensitive = codes_of(settings.model, data)
+    if sensitive is not None:
+        sensitive = sensitive.take(order)
+    return Coded(Microdata(attributes, encoding, sensitive), data["row"][order], warnings)
 
 
 def _identity(settings: Settings) -> str:

@@ -21,6 +21,7 @@ from kanon_duck.catalog import members_table, values_table
 from kanon_duck.coding import NULL_LEAF, UNKNOWN_LEAF, Coded
 from kanon_duck.hierarchy import BoundHierarchy, bind, canonical_text, in_given_order
 from kanon_duck.microdata import Attribute, CategoricalAttribute, Microdata, NumericAttribute, encoding_of
+from kanon_duck.sensitive import codes_of, find_nodes, reading
 from kanon_duck.settings import Settings
 from kanon_duck.snapshot import SNAPSHOT, private_names
 from kanon_duck.sql import Database
@@ -40,7 +41,7 @@ def hashes(settings: Settings) -> tuple[str, str]:
     """SQL for the hash of the quasi-identifiers, and of what is released as it is."""
     return (
         hash_of(private_names(settings, "quasi_identifier")),
-        hash_of(private_names(settings, "sensitive", "kept")),
+        hash_of(private_names(settings, "sensitive", "kept", "unit")),
     )
 
 
@@ -93,7 +94,7 @@ def _write(database: Database, statement: str, settings: Settings, coded: Coded,
     quasi_hash, other_hash = hashes(settings)
     database.register("codes", pa.table(arrays))
     database.execute(
-        f"{statement} SELECT {', '.join(private_names(settings, 'key', 'sensitive', 'kept') + selected)}, "
+        f"{statement} SELECT {', '.join(private_names(settings, 'key', 'sensitive', 'kept', 'unit') + selected)}, "
         f"{quasi_hash} AS quasi_hash, {other_hash} AS other_hash "
         f"FROM {SNAPSHOT} AS snapshot JOIN codes ON codes.snapshot_row = snapshot.rowid {' '.join(joins)}"
     )
@@ -177,7 +178,10 @@ def load_members(
                 selected.append(f"coalesce({column}, 0) AS {name}")
         if isinstance(attribute, NumericAttribute):
             selected.append(f"members.low_{place} IS NULL AS missing_{place}")
-    data = database.numpy(f"SELECT {', '.join(selected)} FROM {members_table(number)} AS members {' '.join(joins)}")
+    find_nodes(database, settings.model, members_table(number))
+    of_models, joined = reading(database, settings.model, "members")
+    source = f"{members_table(number)} AS members {' '.join(joins + joined)}"
+    data = database.numpy(f"SELECT {', '.join(selected + of_models)} FROM {source}")
     rows = data["row"]
     n = int(rows.max(initial=-1)) + 1
 
@@ -195,7 +199,12 @@ def load_members(
             high = by_row(data[f"high_{place}"], np.int64) if f"high_{place}" in data else low
             missing = by_row(data[f"missing_{place}"], bool, 1)
             attributes.append(replace(template, low=low, high=high, missing=missing))
-    microdata = Microdata(attributes, encoding_of(attributes, settings.weights_in_order(), n))
+    sensitive = codes_of(settings.model, data)
+    if sensitive is not None:
+        places = np.zeros(n, np.int64)  # codes of row numbers not in use are those of some member
+        places[rows] = np.arange(len(rows))
+        sensitive = sensitive.take(places)
+    microdata = Microdata(attributes, encoding_of(attributes, settings.weights_in_order(), n), sensitive)
     return microdata, by_row(data["class"], np.int64, -1), by_row(np.ones(len(rows), bool), bool)
 
 
@@ -217,7 +226,7 @@ def remove_members(database: Database, number: int, rows: NDArray[np.int64]) -> 
 
 def update_values(database: Database, number: int, settings: Settings, changed: str) -> None:
     """Take over what is released as it is from a relation with the ``member`` of each of its rows."""
-    names = [*private_names(settings, "sensitive", "kept"), "other_hash"]
+    names = [*private_names(settings, "sensitive", "kept", "unit"), "other_hash"]
     assignments = ", ".join(f"{name} = changed.{name}" for name in names)
     database.execute(
         f"UPDATE {members_table(number)} AS members SET {assignments} FROM {changed} AS changed "

@@ -91,6 +91,45 @@ Attribute = NumericAttribute | CategoricalAttribute
 
 
 @dataclass(frozen=True)
+class Sensitive:
+    """What privacy models speak of besides the quasi-identifiers, as codes that only tell equal from unequal.
+
+    Attributes
+    ----------
+    persons : int64, shape (rows,) or (0,)
+        Whom each row is about; empty where each row is a person of its own.
+    values, strong : int64, shape (sensitive attributes, rows)
+        Value of each row, and its strong value; no attributes where the models speak of none.
+    levels : int64, shape (columns, rows)
+        Values as distances see them (see `kanon_duck.sensitive`); no columns without t-closeness.
+    attribute, ordered : tuple
+        Of each column of ``levels``, the sensitive attribute it belongs to, and whether its codes are an order.
+    """
+
+    persons: NDArray[np.int64]
+    values: NDArray[np.int64]
+    strong: NDArray[np.int64]
+    levels: NDArray[np.int64]
+    attribute: tuple[int, ...]
+    ordered: tuple[bool, ...]
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return int(self.values.shape[1])
+
+    def take(self, rows: NDArray[np.int64]) -> Sensitive:
+        """Some of the rows."""
+        return replace(
+            self,
+            persons=self.persons[rows] if self.persons.size else self.persons,
+            values=self.values.take(rows, axis=1),
+            strong=self.strong.take(rows, axis=1),
+            levels=self.levels.take(rows, axis=1),
+        )
+
+
+@dataclass(frozen=True)
 class Microdata:
     """The encoded rows of a source.
 
@@ -100,16 +139,20 @@ class Microdata:
         One per quasi-identifier, in the order of the settings.
     encoding : Encoding
         What the search works on, the same rows in the same order.
+    sensitive : Sensitive or None
+        What the models speak of besides; None where that is the number of rows alone.
     """
 
     attributes: list[Attribute]
     encoding: Encoding
+    sensitive: Sensitive | None = None
 
     def take(self, rows: NDArray[np.int64]) -> Microdata:
         """Some of the rows."""
         return Microdata(
             [attribute.take(rows) for attribute in self.attributes],
             replace(self.encoding, codes=self.encoding.codes.take(rows, axis=0)),
+            None if self.sensitive is None else self.sensitive.take(rows),
         )
 
 

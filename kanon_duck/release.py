@@ -14,7 +14,7 @@ from kanon_duck.catalog import (
     now,
     released_table,
 )
-from kanon_duck.check import class_sizes
+from kanon_duck.check import class_sizes, measures_of_people, released_measures
 from kanon_duck.classes import AFFECTED, class_losses, class_summary, least_diversity
 from kanon_duck.errors import KanonError
 from kanon_duck.loss import average_class_size
@@ -25,6 +25,9 @@ from kanon_duck.sql import Database
 
 CLASS, FROM_RELEASE, TO_RELEASE = "kanon_class", "kanon_from_release", "kanon_to_release"
 """Columns of released rows that readers do not see: reader class, first release, first release without them."""
+
+
+REPORT = "nothing was released; please report this as an error of kanon_duck"
 
 
 def released_columns(settings: Settings) -> list[tuple[str, exp.Column]]:
@@ -61,7 +64,7 @@ def publish(database: Database, number: int, settings: Settings, catalog: str, r
     # of a whole release, reader classes are numbered in the order of what readers see
     rows = _rows(number, settings, release, _members(number, settings), "classes.reader_class")
     database.execute(exp.Create(this=table, kind="TABLE", expression=rows))
-    _check(database, settings, exp.true())
+    _check(database, number, settings, exp.true())
     if release == 1:
         view = exp.table_(settings.view[1], db=settings.view[0], catalog=catalog, quoted=True)
         database.execute(exp.Create(this=view, kind="VIEW", expression=_shown(settings)))
@@ -82,7 +85,7 @@ def publish_changes(database: Database, number: int, settings: Settings, release
     members = _members(number, settings).join(affected, on="affected.reader_class = classes.reader_class")
     rows = _rows(number, settings, release, members, "affected.place")
     database.execute(exp.insert(rows, released_table(settings.name)))
-    _check(database, settings, affected_rows())
+    _check(database, number, settings, affected_rows())
 
 
 def affected_rows() -> exp.Expr:
@@ -121,15 +124,33 @@ def _shown(settings: Settings) -> exp.Select:
     return exp.select(*columns).from_(released_table(settings.name))
 
 
-def _check(database: Database, settings: Settings, condition: exp.Expr) -> None:
-    """Every released class has at least k rows as a reader sees it, or the release is never visible."""
+def _check(database: Database, number: int, settings: Settings, condition: exp.Expr) -> None:
+    """Every released class satisfies the models as a reader sees it, or the release is never visible."""
     cells = [name for name, source in released_columns(settings) if source.table == "classes"]
     sizes = class_sizes(database, _shown(settings).where(condition), cells, settings.model)
     if not sizes.passes(settings.model):
         raise KanonError(
-            f"the release would have a class of {sizes.smallest} rows where k is {settings.model.k}: nothing was "
-            "released; please report this as an error of kanon_duck"
+            f"the release would have a class of {sizes.smallest} rows where k is {settings.model.k}: {REPORT}"
         )
+    model = settings.model
+    if model.on_size_alone:
+        return
+    if model.t is not None:  # distances are to all rows, so every class is at a new one
+        condition = exp.true()
+    if model.unit is None:
+        measures = released_measures(database, _shown(settings).where(condition), cells, model)
+    else:
+        classes = classes_table(number)
+        changed = f"WHERE reader_class IN (SELECT reader_class FROM {AFFECTED})" if condition != exp.true() else ""
+        people = f"(FROM {members_table(number)} JOIN {classes} USING (class) {changed})"
+        measures = measures_of_people(database, people, ["reader_class"], model)
+    for measure in measures:
+        if not measure.passed:
+            of = f" of {measure.attribute}" if measure.attribute else ""
+            raise KanonError(
+                f"the release would have a class whose {measure.requirement}{of} is {measure.achieved} where "
+                f"{measure.required} is required: {REPORT}"
+            )
 
 
 def in_force(database: Database, attributes: list[Attribute], settings: Settings) -> dict[str, dict[str, Any]]:

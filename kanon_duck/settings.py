@@ -13,15 +13,13 @@ from kanon_duck import arguments as read
 from kanon_duck import names
 from kanon_duck.call import Call
 from kanon_duck.errors import KanonError
-from kanon_duck.models import PrivacyModel
+from kanon_duck.hierarchy import root
+from kanon_duck.models import PrivacyModel, SensitiveAttribute, read_model
 from kanon_duck.numeric import is_numeric
 from kanon_duck.source import columns as source_columns
 from kanon_duck.source import read_source
 
-NOT_YET: dict[str, Any] = {
-    "l": None, "entropy_l": None, "recursive_cl": None, "p": None, "alpha": None, "t": None, "protected": None,
-    "patience": 3, "unit": None, "derive_from": None,
-}  # fmt: skip
+NOT_YET: dict[str, Any] = {"patience": 3, "derive_from": None}
 """Options that belong to later versions, with the default that stands for them until then."""
 
 METHODS_NOT_YET = (
@@ -30,6 +28,8 @@ METHODS_NOT_YET = (
 
 FLAT = "flat"
 """The hierarchy that is always there: every value a child of the root."""
+
+COLUMN = "column of the source"
 
 LONGEST_SEARCH = 86_400
 """Most seconds of effort."""
@@ -138,6 +138,7 @@ class Settings:
             "quasi_identifier": [each.name for each in self.quasi_identifiers],
             "sensitive": list(self.sensitive),
             "kept": self.keep,
+            "unit": [] if self.model.unit is None else [self.model.unit],
         }
 
 
@@ -161,7 +162,7 @@ def read_settings(call: Call, known: Mapping[str, str] | None = None) -> Setting
     source = read.text(given, "source")
     query = read_source(call, source, "source")
     columns = _as_known(dict(source_columns(call, query)), known or {})
-    key = [read.one_of("key", name, columns, "column of the source") for name in read.names(given, "key")]
+    key = [read.one_of("key", name, columns, COLUMN) for name in read.names(given, "key")]
     secure = read.boolean(given, "secure", True)
     if not key and secure:
         raise KanonError(
@@ -176,8 +177,9 @@ def read_settings(call: Call, known: Mapping[str, str] | None = None) -> Setting
         )
     _check_on_delete(given, secure)
     sensitive = _sensitive(call, columns)
-    keep = [read.one_of("keep", name, columns, "column of the source") for name in read.names(given, "keep")]
+    keep = [read.one_of("keep", name, columns, COLUMN) for name in read.names(given, "keep")]
     method = _method(given)
+    unit = None if given.get("unit") is None else read.one_of("unit", read.text(given, "unit"), columns, COLUMN)
     settings = Settings(
         view=view,
         name=names.display(view if view[0] != "main" else view[1:]),
@@ -188,7 +190,7 @@ def read_settings(call: Call, known: Mapping[str, str] | None = None) -> Setting
         quasi_identifiers=read_quasi_identifiers(call, columns),
         sensitive=sensitive,
         keep=keep,
-        model=PrivacyModel(k=read.integer(given, "k", None, 2)),
+        model=read_model(given, _sensitive_attributes(call, sensitive, columns), unit),
         method=method,
         effort=_effort(given, method),
         max_suppression=read.share(given, "max_suppression", 0.0),
@@ -270,7 +272,7 @@ def read_quasi_identifiers(call: Call, columns: dict[str, str]) -> list[QuasiIde
         specifications = read.mapping(call.arguments, "quasi_identifiers")
     found: dict[str, QuasiIdentifier] = {}
     for name, specification in specifications.items():
-        column = read.one_of("quasi_identifiers", name, columns, "column of the source")
+        column = read.one_of("quasi_identifiers", name, columns, COLUMN)
         if column in found:
             raise KanonError(f"quasi_identifiers names column {column} twice")
         found[column] = _quasi_identifier(column, columns[column], specification, known)
@@ -320,13 +322,51 @@ def _sensitive(call: Call, columns: dict[str, str]) -> dict[str, str | None]:
     known = [row[0] for row in call.database.rows("SELECT hierarchy FROM kanon.hierarchies")]
     sensitive: dict[str, str | None] = {}
     for name, tree in pairs.items():
-        column = read.one_of("sensitive", name, columns, "column of the source")
+        column = read.one_of("sensitive", name, columns, COLUMN)
         if tree is not None and not isinstance(tree, str):
             raise KanonError(f"sensitive.{name} is {read.shown(tree)}: it must be the name of a hierarchy")
         sensitive[column] = (
             None if tree is None else read.one_of(f"sensitive.{name}", tree, [FLAT, *known], "hierarchy")
         )
     return sensitive
+
+
+def _sensitive_attributes(
+    call: Call, sensitive: dict[str, str | None], columns: dict[str, str]
+) -> tuple[SensitiveAttribute, ...]:
+    """The sensitive columns with their protected nodes."""
+    protected: dict[str, list[str]] = {}
+    for name in (nodes := read.mapping(call.arguments, "protected")):
+        column = read.one_of("protected", name, sensitive, "sensitive column")
+        hierarchy = sensitive[column]
+        if hierarchy is None:
+            raise KanonError(
+                f"protected names {column}, which has no hierarchy: name one, as in sensitive => {{'{column}': 'icd9'}}"
+            )
+        protected[column] = _protected_nodes(call, f"protected.{column}", read.names(nodes, name), hierarchy)
+    return tuple(
+        SensitiveAttribute(name, columns[name], hierarchy, protected.get(name, []))
+        for name, hierarchy in sensitive.items()
+    )
+
+
+def _protected_nodes(call: Call, argument: str, nodes: list[str], hierarchy: str) -> list[str]:
+    """Nodes of a hierarchy that are to count as one value each; below the root, where all values would be one."""
+    known = [
+        label
+        for (label,) in call.database.rows(
+            "SELECT DISTINCT ancestor FROM kanon.hierarchy_nodes WHERE lower(hierarchy) = lower(?)", [hierarchy]
+        )
+    ]
+    for node in nodes:
+        if node == root(call.database, hierarchy):
+            raise KanonError(
+                f"{argument} names the root {read.shown(node)}, where all values are one: name nodes below"
+            )
+        if known and node not in known:  # the nodes of a rule are nowhere listed
+            read.one_of(argument, node, known, f"node of hierarchy {hierarchy}")
+            raise KanonError(f"{argument} names {read.shown(node)}: write it as hierarchy {hierarchy} does")
+    return nodes
 
 
 def _method(given: read.Arguments) -> str:
@@ -383,8 +423,11 @@ def _check_roles(settings: Settings) -> None:
     """A column has one role."""
     roles: dict[str, str] = {}
     words = {"key": "key", "quasi_identifier": "quasi_identifiers", "sensitive": "sensitive", "kept": "keep"}
+    words["unit"] = "unit"
     for role, columns in settings.roles().items():
         for column in columns:
+            if role == "unit" and column in settings.key:  # a person may be part of what identifies a row
+                continue
             if column in roles:
                 raise KanonError(
                     f"{words[role]} names {column}, which {roles[column]} names already: a column has one role"
@@ -424,5 +467,6 @@ def hierarchies_used(settings: Settings) -> set[str]:
 
 def standing_warnings(settings: Settings) -> list[str]:
     """What the owner should know of every release with these settings."""
-    warnings = [f"{name} is released without l, p, alpha or t" for name in settings.sensitive]
+    unhidden = () if settings.model.on_values else settings.sensitive
+    warnings = [f"{name} is released without l, p, alpha or t" for name in unhidden]
     return warnings + [f"{name} is released unchanged although it is linkable" for name in settings.allow_unsafe_keep]

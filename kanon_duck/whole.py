@@ -51,7 +51,7 @@ def release_whole(
     coded = encode(database, settings)
     microdata = coded.microdata
     call.phase("clustering")
-    labels = cluster(call, settings, microdata.encoding)
+    labels = cluster(call, settings, microdata)
     call.phase("generalizing")
     classes = generalize(microdata, labels)
     call.phase("writing")

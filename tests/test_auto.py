@@ -21,6 +21,7 @@ from kanon_duck.clustering.anneal import anneal
 from kanon_duck.clustering.auto import STEPS_PER_SECOND, auto, steps_per_row
 from kanon_duck.clustering.suppress import suppress
 from kanon_duck.encoding import Encoding
+from kanon_duck.microdata import Microdata
 from kanon_duck.models import PrivacyModel
 from tests.encodings import Numeric, Tree, adult, encode, tables
 from tests.test_cut import loss
@@ -41,7 +42,7 @@ def made_up(n: int, seed: int) -> Encoding:
 
 
 def run(encoding: Encoding, k: int, seed: int = 0, **options) -> np.ndarray:
-    return auto(encoding, PrivacyModel(k), np.random.default_rng(seed), no_checkpoint, **options)
+    return auto(Microdata([], encoding), PrivacyModel(k), np.random.default_rng(seed), no_checkpoint, **options)
 
 
 def least_loss(encoding: Encoding, k: int) -> float:
@@ -195,7 +196,7 @@ def test_a_checkpoint_that_raises_stops_every_phase(phase, begins):
     threads = threading.active_count()
     began = time.monotonic()
     with pytest.raises(Interrupt):
-        auto(encoding, PrivacyModel(5), np.random.default_rng(0), checkpoint, effort=600.0)
+        auto(Microdata([], encoding), PrivacyModel(5), np.random.default_rng(0), checkpoint, effort=600.0)
     assert threading.active_count() == threads
     assert time.monotonic() - began < 20, f"{phase} went on"
 

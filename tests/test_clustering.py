@@ -17,6 +17,7 @@ from kanon_duck.clustering.k_member import k_member
 from kanon_duck.clustering.oka import oka
 from kanon_duck.errors import KanonError
 from kanon_duck.loss import class_boxes, information_loss
+from kanon_duck.microdata import Microdata
 from kanon_duck.models import PrivacyModel
 from tests import oracle
 from tests.encodings import Numeric, Tree, adult, encode, shares, tables
@@ -85,7 +86,7 @@ def test_classes_partition_the_rows_and_have_at_least_k(method, table, k, seed, 
     rows, quasi_identifiers = table
     k = min(k, len(rows))
     encoding = encode(rows, quasi_identifiers, dtype)
-    labels = METHODS[method](encoding, PrivacyModel(k), np.random.default_rng(seed), no_checkpoint)
+    labels = METHODS[method](Microdata([], encoding), PrivacyModel(k), np.random.default_rng(seed), no_checkpoint)
     assert labels.shape == (len(rows),)
     assert labels.dtype == np.int64
     sizes = np.bincount(labels)
@@ -112,7 +113,7 @@ def test_k_member_is_the_literal_one_on_raw_values(table, k, seed, next_seed):
     )
     encoding = encode(rows, quasi_identifiers)
     generator = np.random.default_rng(seed)
-    labels = k_member(encoding, PrivacyModel(k), generator, no_checkpoint, next_seed=next_seed)
+    labels = k_member(Microdata([], encoding), PrivacyModel(k), generator, no_checkpoint, next_seed=next_seed)
     assert labels.tolist() == expected
 
 
@@ -140,7 +141,7 @@ def compare_with_literal_k_member(encoding, k, seed, next_seed):
         double_precision_loss(encoding),
     )
     generator = np.random.default_rng(seed)
-    labels = k_member(encoding, PrivacyModel(k), generator, no_checkpoint, next_seed=next_seed)
+    labels = k_member(Microdata([], encoding), PrivacyModel(k), generator, no_checkpoint, next_seed=next_seed)
     assert labels.tolist() == expected
 
 
@@ -151,23 +152,28 @@ def test_oka_is_the_literal_one(table, k, seed, dtype):
     k = min(k, len(rows))
     expected = oracle.oka(rows, quasi_identifiers, k, np.random.default_rng(seed))
     encoding = encode(rows, quasi_identifiers, dtype)
-    assert oka(encoding, PrivacyModel(k), np.random.default_rng(seed), no_checkpoint).tolist() == expected
+    assert (
+        oka(Microdata([], encoding), PrivacyModel(k), np.random.default_rng(seed), no_checkpoint).tolist() == expected
+    )
 
 
 @pytest.mark.parametrize(("rows", "k"), [(120, 4), (203, 9)])
 def test_oka_is_the_literal_one_on_hundreds_of_rows(rows, k):
     table = random_table(rows, seed=rows)
     expected = oracle.oka(*table, k, np.random.default_rng(3))
-    assert oka(encode(*table), PrivacyModel(k), np.random.default_rng(3), no_checkpoint).tolist() == expected
+    assert (
+        oka(Microdata([], encode(*table)), PrivacyModel(k), np.random.default_rng(3), no_checkpoint).tolist()
+        == expected
+    )
 
 
 @pytest.mark.parametrize("method", PUBLISHED)
 def test_slices_do_not_change_the_result(method, monkeypatch):
     encoding = encode(*random_table(1500, seed=0))
-    whole = METHODS[method](encoding, PrivacyModel(5), np.random.default_rng(0), no_checkpoint)
+    whole = METHODS[method](Microdata([], encoding), PrivacyModel(5), np.random.default_rng(0), no_checkpoint)
     monkeypatch.setattr(sys.modules[METHODS[method].__module__], "SLICE", 1)
     shares_done = []
-    sliced = METHODS[method](encoding, PrivacyModel(5), np.random.default_rng(0), shares_done.append)
+    sliced = METHODS[method](Microdata([], encoding), PrivacyModel(5), np.random.default_rng(0), shares_done.append)
     assert sliced.tolist() == whole.tolist()
     assert len(shares_done) >= 1000
     known = [done for done in shares_done if done is not None]
@@ -182,32 +188,33 @@ def test_a_checkpoint_stops_the_work(method):
 
     encoding = encode(*random_table(20, seed=0))
     with pytest.raises(InterruptedError):
-        METHODS[method](encoding, PrivacyModel(5), np.random.default_rng(0), stop)
+        METHODS[method](Microdata([], encoding), PrivacyModel(5), np.random.default_rng(0), stop)
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_fewer_rows_than_k_are_refused(method):
     encoding = encode(*random_table(4, seed=0))
     with pytest.raises(KanonError, match="k is 5, but there are only 4 rows"):
-        METHODS[method](encoding, PrivacyModel(5), np.random.default_rng(0), no_checkpoint)
+        METHODS[method](Microdata([], encoding), PrivacyModel(5), np.random.default_rng(0), no_checkpoint)
 
 
 def test_an_unknown_next_seed_is_refused():
     encoding = encode(*random_table(9, seed=0))
     with pytest.raises(KanonError, match=r"method_options.next_seed is 'last': .*'last_added'.*'lin_wei'"):
-        k_member(encoding, PrivacyModel(3), np.random.default_rng(0), no_checkpoint, next_seed="last")
+        k_member(Microdata([], encoding), PrivacyModel(3), np.random.default_rng(0), no_checkpoint, next_seed="last")
 
 
 PROGRAM = """
 import numpy as np
 from kanon_duck.call import no_checkpoint
 from kanon_duck.clustering import METHODS
+from kanon_duck.microdata import Microdata
 from kanon_duck.models import PrivacyModel
 from tests.encodings import encode
 from tests.test_clustering import PUBLISHED, random_table
 encoding = encode(*random_table(200, seed=0))
 for method in PUBLISHED:
-    print(METHODS[method](encoding, PrivacyModel(3), np.random.default_rng(5), no_checkpoint).tolist())
+    print(METHODS[method](Microdata([], encoding), PrivacyModel(3), np.random.default_rng(5), no_checkpoint).tolist())
 """
 
 
@@ -234,7 +241,7 @@ def adult_encoding(shared_data):
 @pytest.mark.parametrize(("method", "most"), [("k_member", 0.51), ("oka", 0.90)])
 def test_loss_on_adult(adult_encoding, method, most):
     assert adult_encoding.rows == 30162
-    labels = METHODS[method](adult_encoding, PrivacyModel(5), np.random.default_rng(0), no_checkpoint)
+    labels = METHODS[method](Microdata([], adult_encoding), PrivacyModel(5), np.random.default_rng(0), no_checkpoint)
     low, high, sizes = class_boxes(adult_encoding.codes, labels)
     _, loss = information_loss(sizes, shares(low, high, adult_encoding))
     assert sizes.min() >= 5

@@ -361,9 +361,9 @@ def test_a_release_that_fails_its_model_is_never_visible(
     """A method that breaks its promise of k is caught by the check of what readers would see."""
     import numpy as np
 
-    from kanon_duck import clustering
+    from kanon_duck import whole
 
-    monkeypatch.setitem(clustering.METHODS, "auto", lambda encoding, *_, **__: np.arange(encoding.rows))
+    monkeypatch.setattr(whole, "cluster", lambda call, settings, microdata: np.arange(microdata.encoding.rows))
     connection.execute("CREATE TABLE t AS SELECT i AS id, i AS age FROM range(20) AS r(i)")
     with pytest.raises(duckdb.Error, match="class of 1 rows where k is 2: nothing was released"):
         mask(connection, "['age']")

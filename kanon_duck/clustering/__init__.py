@@ -12,4 +12,5 @@ from kanon_duck.clustering.k_member import k_member
 from kanon_duck.clustering.oka import oka
 
 METHODS: dict[str, Callable[..., NDArray[np.int64]]] = {"auto": auto, "k_member": k_member, "oka": oka}
-"""By name: (encoding, model, generator, checkpoint, **options) -> class of each row."""
+"""By name: (microdata, model, generator, checkpoint, **options) -> class of each row. A class of
+those may fall short of what the model demands beyond k rows; `repair` comes after them."""

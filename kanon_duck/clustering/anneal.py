@@ -25,6 +25,7 @@ from kanon_duck.clustering.order import random_orders
 from kanon_duck.clustering.parallel import Checkpoint, part, run
 from kanon_duck.encoding import LANES, Encoding
 from kanon_duck.kernels.anneal import anneal_steps, fill_losses, find_neighbours, split_large
+from kanon_duck.requirement import Demand, for_rows, least_size
 
 WINDOW, WINDOW_CLASSES = 1 << 11, 320
 """Rows of a window, or classes where k is large: codes and state fit the second-level cache."""
@@ -55,23 +56,24 @@ SLICE = 1 << 21
 def anneal(
     encoding: Encoding,
     labels: NDArray[np.int64],
-    k: int,
+    demanded: Demand,
     seed: int,
     steps_per_row: float,
     checkpoint: Checkpoint,
 ) -> NDArray[np.int64]:
     """Lower the loss of a partition.
 
-    Guarantee: every class of the result has at least k rows, and no window loses more than it did.
+    Guarantee: every class of the result satisfies what is demanded, and no window loses more than it did.
 
     Parameters
     ----------
     encoding : Encoding
         All its rows take part; to improve a part of a table, pass the encoding of that part.
     labels : int64, shape (n,)
-        Class of each row, 0 to m - 1; each class has at least k rows, and classes with neighbouring
+        Class of each row, 0 to m - 1; each class satisfies what is demanded, and classes with neighbouring
         numbers should lie close together.
-    k : int
+    demanded : int or Requirement
+        See `kanon_duck.requirement`.
     seed : int
         Fixes the result together with ``steps_per_row``.
     steps_per_row : float
@@ -84,21 +86,21 @@ def anneal(
     int64, shape (n,)
         Class of each row, 0 to some m - 1; again, close classes have close numbers.
     """
-    windows = max(1, round(len(labels) / max(WINDOW, WINDOW_CLASSES * k)))
+    windows = max(1, round(len(labels) / max(WINDOW, WINDOW_CLASSES * least_size(demanded))))
     rounds = 2 if windows > 1 and steps_per_row >= TWO_ROUNDS else 1
     for number in range(rounds):
         # in odd rounds the borders lie in the middle of the windows of even ones
         shift = 0.5 if number % 2 else 0.0
         shares = np.r_[0.0, np.arange(1, windows + shift) - shift, windows] / windows
         of_round = part(checkpoint, number / rounds, (number + 1) / rounds)
-        labels = _anneal_round(encoding, labels, k, [seed, number], steps_per_row / rounds, shares, of_round)
+        labels = _anneal_round(encoding, labels, demanded, [seed, number], steps_per_row / rounds, shares, of_round)
     return labels
 
 
 def _anneal_round(
     encoding: Encoding,
     labels: NDArray[np.int64],
-    k: int,
+    demanded: Demand,
     seed: list[int],
     steps_per_row: float,
     shares: NDArray[np.float64],
@@ -116,7 +118,7 @@ def _anneal_round(
         rows = order[borders[window] : borders[window + 1]]
         generator = np.random.default_rng([*seed, window])
         steps = max(1, int(steps_per_row * len(rows)))
-        improved[rows] = _anneal_window(encoding, rows, labels[rows], k, generator, steps, pause)
+        improved[rows] = _anneal_window(encoding, rows, labels[rows], for_rows(demanded, rows), generator, steps, pause)
         classes[window] = improved[rows].max() + 1
 
     run([partial(improve, window) for window in range(len(classes))], checkpoint)
@@ -128,13 +130,13 @@ def _anneal_window(
     encoding: Encoding,
     rows: NDArray[np.int64],
     labels: NDArray[np.int64],
-    k: int,
+    demanded: Demand,
     generator: np.random.Generator,
     steps: int,
     pause: Callable[[], None],
 ) -> NDArray[np.int64]:
     """Anneal one window; ``labels`` rise by at most one from row to row. Returns labels from 0 on."""
-    n = len(rows)
+    n, k = len(rows), least_size(demanded)
     codes = encoding.codes.take(rows, axis=0)
     caps, weights = encoding.caps, encoding.weights
     label = (labels - labels[0]).astype(np.int32)
@@ -149,7 +151,8 @@ def _anneal_window(
         find_neighbours(codes, sequence, REACH, caps, weights, neighbours, distances)
 
     classes = n // k
-    members, sizes, slot = class_members(label, classes, 2 * k)
+    # a class may have 2k rows or more, where its halves would not satisfy the predicate, and one on trial
+    members, sizes, slot = class_members(label, classes, max(2 * k, int(np.bincount(label).max()) + 1))
     losses = np.zeros(classes)
     fill_losses(codes, members, sizes, losses, caps, weights)
     free = np.flatnonzero(sizes == 0)[::-1]
@@ -160,7 +163,7 @@ def _anneal_window(
     hosts, scratch = np.empty(members.shape[1], np.int32), np.empty(members.shape[1])
     prefixes = np.empty((2, members.shape[1], LANES), codes.dtype)
     if sizes.max() >= 2 * k:
-        split_large(codes, caps, weights, k, label, slot, members, sizes, losses, vacant, scratch)
+        split_large(codes, caps, weights, k, demanded, label, slot, members, sizes, losses, vacant, scratch)
     hot = min(HOT_AT_TEN_STEPS * (steps / n / 10) ** (2 / 3), HOTTEST)
     temperature = np.array([hot * before / n])
     cooling = (COLD / hot) ** (1 / max(steps, 1))
@@ -169,7 +172,7 @@ def _anneal_window(
     while steps > 0 and before > 0:
         pause()
         anneal_steps(
-            codes, caps, weights, neighbours, k, label, slot, members, sizes, losses, vacant,
+            codes, caps, weights, neighbours, k, demanded, label, slot, members, sizes, losses, vacant,
             temperature, cooling, min(steps, stretch), random, hosts, scratch, prefixes,
         )  # fmt: skip
         steps -= stretch

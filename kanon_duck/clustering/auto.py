@@ -14,8 +14,10 @@ from kanon_duck.clustering.anneal import anneal
 from kanon_duck.clustering.cut import cut
 from kanon_duck.clustering.order import order
 from kanon_duck.clustering.parallel import Checkpoint, part
-from kanon_duck.encoding import Encoding
+from kanon_duck.clustering.repair import repair
+from kanon_duck.microdata import Microdata
 from kanon_duck.models import PrivacyModel
+from kanon_duck.requirement import demand, for_rows, least_size
 
 EFFORT = {"light": 0.1, "medium": 1.0, "heavy": 10.0}
 """Steps of annealing per row, in units of those of medium effort."""
@@ -39,7 +41,7 @@ def steps_per_row(effort: str | float, rows: int, k: int) -> float:
 
 
 def auto(
-    encoding: Encoding,
+    microdata: Microdata,
     model: PrivacyModel,
     generator: np.random.Generator,
     checkpoint: Checkpoint,
@@ -48,11 +50,11 @@ def auto(
 ) -> NDArray[np.int64]:
     """Cluster by the default method.
 
-    Guarantee: every class has at least k rows.
+    Guarantee: every class satisfies the model.
 
     Parameters
     ----------
-    encoding : Encoding
+    microdata : Microdata
     model : PrivacyModel
     generator : numpy.random.Generator
         Fixes the result together with the other arguments, whatever the number of threads.
@@ -71,15 +73,19 @@ def auto(
     KanonError
         When there are fewer than k rows.
     """
+    encoding, demanded = microdata.encoding, demand(model, microdata.sensitive)
     model.refuse_too_few(encoding.rows)
-    steps = steps_per_row(effort, encoding.rows, model.k)
+    k = least_size(demanded)
+    steps = steps_per_row(effort, encoding.rows, k)
     seed = int(generator.integers(2**63))
-    ordered = order(encoding, model.k, part(checkpoint, 0.0, 0.1))
+    ordered = order(encoding, k, part(checkpoint, 0.0, 0.1))
     # rows that stand together in the order stand together in memory from here on
     encoding = replace(encoding, codes=encoding.codes.take(ordered, axis=0))
-    improved = cut(encoding, np.arange(encoding.rows), model.k, part(checkpoint, 0.1, 0.2))
+    demanded = for_rows(demanded, ordered)
+    improved = cut(encoding, np.arange(encoding.rows), demanded, part(checkpoint, 0.1, 0.2))
+    improved = repair(encoding, improved, demanded, checkpoint)
     if steps > 0:
-        improved = anneal(encoding, improved, model.k, seed, steps, part(checkpoint, 0.2, 1.0))
+        improved = anneal(encoding, improved, demanded, seed, steps, part(checkpoint, 0.2, 1.0))
     labels = np.empty_like(improved)
     labels[ordered] = improved
     return labels

@@ -10,17 +10,40 @@ from numpy.typing import NDArray
 
 from kanon_duck.call import Call
 from kanon_duck.clustering import METHODS
+from kanon_duck.clustering.repair import repair
 from kanon_duck.clustering.suppress import suppress
-from kanon_duck.encoding import Encoding
+from kanon_duck.kernels.box import NO_CLASS
+from kanon_duck.microdata import Microdata
+from kanon_duck.requirement import demand
 from kanon_duck.settings import Settings
 
 
-def cluster(call: Call, settings: Settings, encoding: Encoding) -> NDArray[np.int64]:
-    """The class of each row by the declared method, -1 for the rows left out."""
+def cluster(call: Call, settings: Settings, microdata: Microdata) -> NDArray[np.int64]:
+    """The class of each row by the declared method, -1 for the rows left out.
+
+    Guarantee: every class satisfies the declared models, whatever the method has left undone; where not even all rows
+    together do, no row is in a class.
+    """
+    model, encoding = settings.model, microdata.encoding
     options = dict(settings.method_options)
     if settings.method == "auto":
         options["effort"] = settings.effort
     generator = np.random.default_rng(settings.seed)
-    labels = METHODS[settings.method](encoding, settings.model, generator, call.checkpoint, **options)
+    labels = METHODS[settings.method](microdata, model, generator, call.checkpoint, **options)
+    demanded = demand(model, microdata.sensitive)
+    repaired = repair(encoding, labels, demanded, call.checkpoint)
+    if repaired is not labels:
+        labels = _without_gaps(repaired)
     limit = math.floor(Decimal(repr(settings.max_suppression)) * encoding.rows)  # 0.29 of 100 rows are 29
-    return suppress(encoding, labels, settings.model.k, limit, call.checkpoint) if limit else labels
+    if limit:
+        labels = suppress(encoding, labels, demanded, limit, call.checkpoint)
+        # the values of the rows that are left are those that t-closeness compares with
+        demanded = demand(model, microdata.sensitive, labels != NO_CLASS)
+        labels = _without_gaps(repair(encoding, labels, demanded, call.checkpoint))
+    return labels
+
+
+def _without_gaps(labels: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The classes numbered from 0."""
+    numbers, dense = np.unique(labels, return_inverse=True)
+    return dense.astype(np.int64) - (1 if numbers[0] == NO_CLASS else 0)

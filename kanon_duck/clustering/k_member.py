@@ -7,11 +7,11 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_duck.encoding import Encoding
 from kanon_duck.errors import KanonError
 from kanon_duck.kernels.box import NO_CLASS, least_increase
 from kanon_duck.kernels.k_member import BLOCK, place_rows
 from kanon_duck.loss import class_boxes
+from kanon_duck.microdata import Microdata
 from kanon_duck.models import PrivacyModel
 
 NEXT_SEEDS = ("last_added", "lin_wei")
@@ -20,7 +20,7 @@ SLICE = 2**25
 
 
 def k_member(
-    encoding: Encoding,
+    microdata: Microdata,
     model: PrivacyModel,
     generator: np.random.Generator,
     checkpoint: Callable[[float | None], None],
@@ -36,8 +36,8 @@ def k_member(
 
     Parameters
     ----------
-    encoding : Encoding
-        The quasi-identifiers of the n rows.
+    microdata : Microdata
+        The n rows.
     model : PrivacyModel
         Its ``k``.
     generator : numpy.random.Generator
@@ -66,6 +66,7 @@ def k_member(
     """
     if next_seed not in NEXT_SEEDS:
         raise KanonError(f"method_options.next_seed is {next_seed!r}: choose 'last_added' or 'lin_wei'")
+    encoding = microdata.encoding
     n, k = encoding.rows, model.k
     model.refuse_too_few(n)
 

@@ -17,6 +17,7 @@ from kanon_duck.kernels.oka import (
     join_closest,
     join_members,
 )
+from kanon_duck.microdata import Microdata
 from kanon_duck.models import PrivacyModel
 
 SLICE = 2**25
@@ -24,7 +25,7 @@ SLICE = 2**25
 
 
 def oka(
-    encoding: Encoding,
+    microdata: Microdata,
     model: PrivacyModel,
     generator: np.random.Generator,
     checkpoint: Callable[[float | None], None],
@@ -54,8 +55,8 @@ def oka(
 
     Parameters
     ----------
-    encoding : Encoding
-        The quasi-identifiers of the n rows.
+    microdata : Microdata
+        The n rows.
     model : PrivacyModel
         Its ``k``.
     generator : numpy.random.Generator
@@ -77,6 +78,7 @@ def oka(
     ----------
     Lin and Wei, "An efficient clustering method for k-anonymization", PAIS 2008, section 3.
     """
+    encoding = microdata.encoding
     n, k = encoding.rows, model.k
     model.refuse_too_few(n)
 

@@ -15,23 +15,26 @@ from kanon_duck.clustering.members import class_members
 from kanon_duck.clustering.parallel import Checkpoint
 from kanon_duck.encoding import Encoding
 from kanon_duck.kernels.suppress import suppression_steps
+from kanon_duck.requirement import Demand
 
 VISITS = 1 << 21
 """Rows visited between two looks at whether the work is still wanted: less than a tenth of a second."""
 
 
 def suppress(
-    encoding: Encoding, labels: NDArray[np.int64], k: int, limit: int, checkpoint: Checkpoint
+    encoding: Encoding, labels: NDArray[np.int64], demanded: Demand, limit: int, checkpoint: Checkpoint
 ) -> NDArray[np.int64]:
     """Leave out at most ``limit`` rows, those of the greatest saving first, where that lowers the loss.
 
-    Guarantee: no more than ``limit`` rows are left out, every remaining class has at least k rows, and
+    Guarantee: no more than ``limit`` rows are left out, every remaining class satisfies what is demanded, and
     the loss of the remaining rows is at most that of the same classes before.
 
     Parameters
     ----------
     labels : int64, shape (n,)
-        Class of each row, 0 to m - 1.
+        Class of each row, 0 to m - 1; each satisfies what is demanded.
+    demanded : int or Requirement
+        See `kanon_duck.requirement`.
     limit : int
         In [0, n].
     checkpoint : function
@@ -51,7 +54,7 @@ def suppress(
     while not done:
         checkpoint(None)
         done = suppression_steps(
-            encoding.codes, members, sizes, k, encoding.caps, encoding.weights,
+            encoding.codes, members, sizes, demanded, encoding.caps, encoding.weights,
             rows, savings, state, loss, lows, highs, VISITS,
         )  # fmt: skip
     number, step = np.nonzero((rows > 0) & (savings > 0))

@@ -10,9 +10,11 @@ from kanon_duck.hierarchy.binding import (
     bind,
     canonical_text,
     extended,
+    height,
     in_given_order,
     remedy,
     resembling_leaves,
+    root,
 )
 from kanon_duck.hierarchy.store import users
 
@@ -21,8 +23,10 @@ __all__ = [
     "bind",
     "canonical_text",
     "extended",
+    "height",
     "in_given_order",
     "remedy",
     "resembling_leaves",
+    "root",
     "users",
 ]

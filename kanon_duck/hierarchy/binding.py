@@ -93,6 +93,16 @@ def bind(database: Database, hierarchy: str, values: Sequence[str] | pa.Array | 
     return _with_codes(height, root, bound["leaf"], bound["labels"], missing)
 
 
+def height(database: Database, hierarchy: str) -> int:
+    """Height of a hierarchy."""
+    return 1 if hierarchy.lower() == "flat" else int(store.existing(database, hierarchy)["height"])
+
+
+def root(database: Database, hierarchy: str) -> str:
+    """Label of a hierarchy's root."""
+    return "*" if hierarchy.lower() == "flat" else str(store.existing(database, hierarchy)["root"])
+
+
 _FLAT = """
     SELECT leaf, CASE WHEN leaf <> '*' THEN [leaf] END AS labels FROM kanon_values ORDER BY leaf
 """

@@ -15,3 +15,6 @@ try:
     njit(cache=True)(_trial)
 except RuntimeError:  # neither this folder nor the user's can be written: compile anew in every process
     config.CACHE_DIR = tempfile.mkdtemp(prefix="kanon_duck_")
+
+INNER = {"nogil": True, "cache": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+"""How kernels are compiled that only other kernels call."""

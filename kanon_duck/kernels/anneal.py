@@ -8,11 +8,9 @@ import numpy as np
 from numba import njit
 
 from kanon_duck.encoding import LANES
+from kanon_duck.kernels import INNER
 from kanon_duck.kernels.satisfies import satisfies
 from kanon_duck.kernels.simd import load, maximum, minimum, store, weigh
-
-INNER = {"nogil": True, "cache": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-"""How kernels are compiled that only other kernels call."""
 
 DISSOLVE_EVERY = 50
 """One step in ``DISSOLVE_EVERY * k`` tries to dissolve a class, which takes longer than others."""
@@ -144,10 +142,10 @@ def lean_apart(codes, caps, weights, members, full, count, vacant, leaning):
 
 
 @njit(**INNER)
-def halves_satisfy(members, fresh, count, k):
+def halves_satisfy(members, fresh, count, demanded):
     """Whether both halves that `lean_apart` made of ``count`` rows may be classes."""
     half = count // 2
-    return satisfies(members, fresh, 0, half, k) and satisfies(members, fresh, half, count, k)
+    return satisfies(members, fresh, 0, half, demanded) and satisfies(members, fresh, half, count, demanded)
 
 
 @njit(**INNER)
@@ -168,7 +166,7 @@ def split(label, slot, members, sizes, losses, vacant, full, first_loss, second_
 
 
 @njit(nogil=True, cache=True, no_cfunc_wrapper=True)
-def split_large(codes, caps, weights, k, label, slot, members, sizes, losses, vacant, scratch):
+def split_large(codes, caps, weights, k, demanded, label, slot, members, sizes, losses, vacant, scratch):
     """Halve classes of 2k rows or more, and their halves, as long as the halves satisfy the predicate.
 
     The arguments are those of `anneal_steps`.
@@ -176,14 +174,14 @@ def split_large(codes, caps, weights, k, label, slot, members, sizes, losses, va
     for number in range(sizes.size):
         while sizes[number] >= 2 * k:
             first_loss, second_loss = lean_apart(codes, caps, weights, members, number, sizes[number], vacant, scratch)
-            if not halves_satisfy(members, vacant[vacant[0]], sizes[number], k):
+            if not halves_satisfy(members, vacant[vacant[0]], sizes[number], demanded):
                 break
             split(label, slot, members, sizes, losses, vacant, number, first_loss, second_loss)
 
 
 @njit(**INNER)
 def dissolve(
-    codes, caps, weights, neighbours, k, label, slot, members, sizes, losses, vacant,
+    codes, caps, weights, neighbours, k, demanded, label, slot, members, sizes, losses, vacant,
     temperature, random, old, hosts, scratch,
 ):  # fmt: skip
     """Move the rows of a class, one by one, to the neighbouring class each is cheapest for.
@@ -204,7 +202,7 @@ def dissolve(
                 continue
             members[host, size - 1] = row
             host_rise = loss_of_class(codes, members, host, 0, size, caps, weights) - losses[host]
-            if host_rise < best_rise and satisfies(members, host, 0, size, k):
+            if host_rise < best_rise and satisfies(members, host, 0, size, demanded):
                 best, best_rise = host, host_rise
         if best < 0:
             break
@@ -291,7 +289,7 @@ def best_exchange(codes, caps, weights, row, members, source, others, target, co
 
 @njit(nogil=True, cache=True, no_cfunc_wrapper=True)
 def anneal_steps(
-    codes, caps, weights, neighbours, k, label, slot, members, sizes, losses, vacant,
+    codes, caps, weights, neighbours, k, demanded, label, slot, members, sizes, losses, vacant,
     temperature, cooling, steps, random, hosts, scratch, prefixes,
 ):  # fmt: skip
     """Some steps of annealing; all state is in the arrays, so that the next call goes on from there.
@@ -306,6 +304,8 @@ def anneal_steps(
     neighbours : int32, shape (n, count)
         Rows near each row; the row itself where there are fewer.
     k : int
+    demanded : int or Requirement
+        What `satisfies` takes.
     label, slot : int32, shape (n,)
         Class of each row, and its position there.
     members : int32, shape (slots for classes, room for rows)
@@ -332,7 +332,7 @@ def anneal_steps(
 
         if below(random, DISSOLVE_EVERY * k) == 0:
             dissolve(
-                codes, caps, weights, neighbours, k, label, slot, members, sizes, losses, vacant,
+                codes, caps, weights, neighbours, k, demanded, label, slot, members, sizes, losses, vacant,
                 heat, random, source, hosts, scratch,
             )  # fmt: skip
             continue
@@ -348,7 +348,7 @@ def anneal_steps(
         )
         exchange, splits = True, False
         first_loss = second_loss = 0.0
-        if satisfies(members, source, 0, source_size - 1, k):
+        if satisfies(members, source, 0, source_size - 1, demanded):
             splits = target_size + 1 >= 2 * k
             if splits:
                 members[target, target_size] = row
@@ -368,11 +368,11 @@ def anneal_steps(
             source_size, target_size = source_size - 1, target_size + 1
         members[target, other_position] = row
         if splits:
-            stands = halves_satisfy(members, vacant[vacant[0]], target_size, k)
+            stands = halves_satisfy(members, vacant[vacant[0]], target_size, demanded)
         else:
-            stands = satisfies(members, target, 0, target_size, k)
+            stands = satisfies(members, target, 0, target_size, demanded)
         rise = loss - losses[source] - losses[target]
-        if stands and satisfies(members, source, 0, source_size, k) and accepts(random, rise, heat):
+        if stands and satisfies(members, source, 0, source_size, demanded) and accepts(random, rise, heat):
             slot[other] = position
             slot[row] = other_position
             label[row] = target

@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 from kanon_duck.encoding import LANES
-from kanon_duck.kernels.anneal import INNER
+from kanon_duck.kernels import INNER
 from kanon_duck.kernels.box import NO_CLASS
 from kanon_duck.kernels.class_index import BUCKETS, HIGH, LOW, NO_ENTRY, replace_class
 from kanon_duck.kernels.maintain import LOOK_UP, STRETCH

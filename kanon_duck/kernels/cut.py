@@ -1,4 +1,4 @@
-"""The cheapest cut of a sequence of rows into runs of k to 2k - 1."""
+"""The cheapest cut of a sequence of rows into runs that may be classes."""
 
 from __future__ import annotations
 
@@ -6,16 +6,18 @@ import numpy as np
 from numba import njit
 
 from kanon_duck.encoding import LANES
+from kanon_duck.kernels.satisfies import satisfies
 from kanon_duck.kernels.simd import load, maximum, minimum, weigh
 
 
 @njit(nogil=True, cache=True, no_cfunc_wrapper=True)
-def find_last_runs(codes, order, start, first, last, k, caps, weights, least, last_run, costs):
+def find_last_runs(
+    codes, order, start, first, last, k, longest, demanded, penalty, caps, weights, least, last_run, costs
+):  # fmt: skip
     """Find the last run of the cheapest cut of the first i rows of a sequence, for i from ``first`` to ``last``.
 
-    ``least[i]`` is the least loss of the first i rows; the last run of an optimal cut of i rows has k
-    to 2k - 1 of them, because a longer run can be cut in two without loss. The boxes of all candidate
-    runs that end at i come from one walk backwards. O(k) row visits for each i.
+    ``least[i]`` is the least loss of the first i rows. The boxes of all candidate runs that end at i come from
+    one walk backwards. O(longest) row visits for each i.
 
     Parameters
     ----------
@@ -24,16 +26,23 @@ def find_last_runs(codes, order, start, first, last, k, caps, weights, least, la
         The sequence begins at ``order[start]``.
     first, last : int
         At least k; the calls before this one have found all before ``first``.
+    k, longest : int
+        Fewest and most rows of a run.
+    demanded : int or Requirement
+        What `satisfies` takes.
+    penalty : float
+        What each row of a run adds to the loss that does not satisfy it.
     caps, weights : as in ``Encoding``
     least : float64, shape (rows of the sequence + 1,)
         At first zero, then infinities; written from ``first`` to ``last``.
     last_run : int64, shape (rows of the sequence + 1,)
         Written: rows of the last run.
-    costs : float64, shape (2k,)
+    costs : float64, shape (longest + 1,)
         Scratch.
     """
+    sequence = order.reshape(1, order.size)
     for end in range(first, last + 1):
-        length_limit = min(2 * k - 1, end)
+        length_limit = min(longest, end)
         for lane in range(0, codes.shape[1], LANES):
             low = load(codes, order[start + end - 1], lane)
             high = low
@@ -46,6 +55,8 @@ def find_last_runs(codes, order, start, first, last, k, caps, weights, least, la
                     costs[length] = cost if lane == 0 else costs[length] + cost
         for length in range(k, length_limit + 1):
             loss = least[end - length] + length * costs[length]
+            if loss < least[end] and not satisfies(sequence, 0, start + end - length, start + end, demanded):
+                loss += penalty * length
             if loss < least[end]:
                 least[end] = loss
                 last_run[end] = length

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from numba import njit
 
-from kanon_duck.kernels.anneal import INNER
+from kanon_duck.kernels import INNER
 
 
 @njit(**INNER)

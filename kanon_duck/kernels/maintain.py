@@ -19,7 +19,7 @@ LOOK_UP = 400
 
 
 @njit(nogil=True, cache=True, no_cfunc_wrapper=True)
-def maintain(codes, labels, first, following, index, classes, rows, position, unsplit, k):
+def maintain(codes, labels, first, following, index, classes, rows, position, unsplit, k, demanded):
     """A stretch of I3M- for ``classes``, then of I3M+ for ``rows``; called again it goes on from there.
 
     All classes are made tight, and those without rows drop out. Then each in turn is dispersed if it may
@@ -43,6 +43,8 @@ def maintain(codes, labels, first, following, index, classes, rows, position, un
     unsplit : int
         The class to be split before the next step, or NO_CLASS.
     k : int
+    demanded : int or Requirement
+        What `satisfies` takes.
 
     Returns
     -------
@@ -63,7 +65,7 @@ def maintain(codes, labels, first, following, index, classes, rows, position, un
                 continue
             work += k * size
             members, _ = gather(labels, first, following, unsplit, size)
-            if not divide(codes, members, k, index.caps, index.weights, low, high):
+            if not divide(codes, members, k, demanded, index.caps, index.weights, low, high):
                 unsplit = NO_CLASS
                 continue
             new = add_class(index, unsplit, low, high, k)
@@ -85,7 +87,7 @@ def maintain(codes, labels, first, following, index, classes, rows, position, un
             if index.sizes[label] > 0:
                 members, count = gather(labels, first, following, label, index.sizes[label])
                 work += count
-                if satisfies(members, 0, 0, count, k):
+                if satisfies(members, 0, 0, count, demanded):
                     unsplit = label
                     position += 1
                     continue

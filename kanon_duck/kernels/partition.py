@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from kanon_duck.kernels.anneal import INNER
+from kanon_duck.kernels import INNER
 from kanon_duck.kernels.box import NO_CLASS
 
 NO_ROW = -1

@@ -2,10 +2,274 @@
 
 from __future__ import annotations
 
-from numba import njit
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit, types
+from numba.extending import overload
+from numpy.typing import NDArray
+
+from kanon_duck.kernels import INNER
+
+TOLERANCE = 1e-9
+"""See `kanon_duck.models`."""
 
 
-@njit(nogil=True, cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def satisfies(members, number, first, stop, k):
-    """Whether the rows ``members[number, first:stop]`` may be a class: they are at least ``k``."""
-    return stop - first >= k
+class Requirement(NamedTuple):
+    """What the models demand of any set of rows, where they speak of more than their number.
+
+    Attributes
+    ----------
+    k : int
+        Fewest rows.
+    least_persons : int
+        Fewest persons.
+    persons : int64, shape (n,) or (0,)
+        Number of the person that each row is about, from 0; empty where each row is one of its own.
+    number_of_persons : int
+        1 where ``persons`` is empty.
+    values, strong : int64, shape (sensitive attributes, n)
+        Value, and strong value, of each row, numbered from 0.
+    l, p : int
+        Different values, and different strong values; 0 where not set.
+    entropy : float
+        Least entropy; 0 where not set.
+    c, recursive_l : float and int
+        See ``PrivacyModel``; ``recursive_l`` is 0 where not set.
+    alpha : float
+        Greatest frequency; 1 where not set.
+    t : float
+        Greatest distance; 1 where not set, and the arrays below have no columns then.
+    levels : int64, shape (columns, n)
+        Values as distances see them, numbered from 0: for an attribute with a hierarchy one column for each level
+        below the root, for others one column.
+    attribute : int64, shape (columns,)
+        Which attribute each column belongs to, rising.
+    ordered : bool, shape (columns,)
+        Whether the numbers of a column stand for an order.
+    starts : int64, shape (columns + 1,)
+        Where each column begins in ``shares``, and where the last ends.
+    shares, cumulative : float64, shape (numbers of all columns,)
+        For each number of each column its share of the table, and the share up to it.
+    summed : float64, shape (numbers of all columns + columns,)
+        For each number of each column, and behind the last: the sum of the cumulative shares before it.
+    """
+
+    k: int
+    least_persons: int
+    persons: NDArray[np.int64]
+    number_of_persons: int
+    values: NDArray[np.int64]
+    strong: NDArray[np.int64]
+    l: int  # noqa: E741 - the field's name for it
+    p: int
+    entropy: float
+    c: float
+    recursive_l: int
+    alpha: float
+    t: float
+    levels: NDArray[np.int64]
+    attribute: NDArray[np.int64]
+    ordered: NDArray[np.bool_]
+    starts: NDArray[np.int64]
+    shares: NDArray[np.float64]
+    cumulative: NDArray[np.float64]
+    summed: NDArray[np.float64]
+
+
+def satisfies(members, number, first, stop, requirement):
+    """Whether the rows ``members[number, first:stop]`` may be a class.
+
+    ``requirement`` is the least number of rows, or a ``Requirement``: each has machine code of its own.
+    """
+    return _enough(members, number, first, stop, requirement)
+
+
+@overload(satisfies)
+def _compiled(members, number, first, stop, requirement):
+    if isinstance(requirement, types.Integer | types.IntegerLiteral):
+        return lambda members, number, first, stop, requirement: stop - first >= requirement
+    return lambda members, number, first, stop, requirement: _enough(members, number, first, stop, requirement)
+
+
+@njit(**INNER)
+def _sort(keys):
+    """Sort in place (Shell's method): small classes take few comparisons, large ones not their square."""
+    gap = 1
+    while gap < keys.size // 3:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for end in range(gap, keys.size):
+            key = keys[end]
+            place = end
+            while place >= gap and keys[place - gap] > key:
+                keys[place] = keys[place - gap]
+                place -= gap
+            keys[place] = key
+        gap //= 3
+
+
+@njit(**INNER)
+def _frequencies(members, number, first, stop, codes, persons, number_of_persons, found, frequencies):
+    """Write the different codes of some rows, rising, and how often each occurs; returns how many there are.
+
+    A code counts once for each person.
+    """
+    keys = np.empty(stop - first, np.int64)
+    for position in range(first, stop):
+        row = members[number, position]
+        person = persons[row] if persons.size else 0
+        keys[position - first] = codes[row] * number_of_persons + person
+    _sort(keys)
+    different = 0
+    for position in range(keys.size):
+        if persons.size and position > 0 and keys[position] == keys[position - 1]:
+            continue
+        code = keys[position] // number_of_persons
+        if different == 0 or found[different - 1] != code:
+            found[different] = code
+            frequencies[different] = 0
+            different += 1
+        frequencies[different - 1] += 1
+    return different
+
+
+@njit(**INNER)
+def _count_persons(members, number, first, stop, persons):
+    """How many persons some rows are about."""
+    if persons.size == 0:
+        return stop - first
+    keys = np.empty(stop - first, np.int64)
+    for position in range(first, stop):
+        keys[position - first] = persons[members[number, position]]
+    _sort(keys)
+    different = 0
+    for position in range(keys.size):
+        if position == 0 or keys[position] != keys[position - 1]:
+            different += 1
+    return different
+
+
+@njit(**INNER)
+def _diverse(frequencies, count, requirement):
+    """Whether the frequencies of an attribute's values suffice for its models; ``count`` is the class's persons."""
+    if frequencies.size < requirement.l:
+        return False
+    total = 0
+    most = 0
+    for frequency in frequencies:
+        total += frequency
+        most = max(most, frequency)
+    if most > requirement.alpha * count + TOLERANCE:
+        return False
+    if requirement.entropy > 0.0:
+        entropy = 0.0
+        for frequency in frequencies:
+            entropy -= frequency / total * math.log(frequency / total)
+        if entropy < requirement.entropy - TOLERANCE:
+            return False
+    if requirement.recursive_l > 0:
+        if frequencies.size < requirement.recursive_l:
+            return False
+        rising = frequencies.copy()
+        _sort(rising)
+        rarer = 0
+        for place in range(rising.size - requirement.recursive_l + 1):
+            rarer += rising[place]
+        if most >= requirement.c * rarer:
+            return False
+    return True
+
+
+@njit(**INNER)
+def _apart(found, frequencies, shares):
+    """Variational distance between a class's values and the table's: what values have more than their share."""
+    total = frequencies.sum()
+    distance = 0.0
+    for place in range(found.size):
+        distance += max(frequencies[place] / total - shares[found[place]], 0.0)
+    return distance
+
+
+@njit(**INNER)
+def _apart_in_order(found, frequencies, cumulative, summed):
+    """Ordered distance (Li et al. 2007, section 5.1): mean of the differences of the two cumulative shares.
+
+    Between two values of the class its cumulative share is constant and the table's rises, so the differences there
+    have one change of sign, which is searched for.
+    """
+    total = frequencies.sum()
+    size = cumulative.size
+    if size == 1:
+        return 0.0
+    distance = summed[found[0]]
+    reached = 0.0
+    for place in range(found.size):
+        reached += frequencies[place] / total
+        begin = found[place]
+        end = found[place + 1] if place + 1 < found.size else size
+        low, high = begin, end
+        while low < high:
+            middle = (low + high) // 2
+            if cumulative[middle] < reached:
+                low = middle + 1
+            else:
+                high = middle
+        distance += (low - begin) * reached - (summed[low] - summed[begin])
+        distance += (summed[end] - summed[low]) - (end - low) * reached
+    return distance / (size - 1)
+
+
+@njit(**INNER)
+def _close(members, number, first, stop, requirement, found, frequencies):
+    """Whether each attribute's values are as near to the table's as t demands."""
+    column = 0
+    while column < requirement.attribute.size:
+        attribute = requirement.attribute[column]
+        distance, columns = 0.0, 0
+        while column < requirement.attribute.size and requirement.attribute[column] == attribute:
+            start = requirement.starts[column]
+            stop_share = requirement.starts[column + 1]
+            different = _frequencies(
+                members, number, first, stop, requirement.levels[column], requirement.persons,
+                requirement.number_of_persons, found, frequencies,
+            )  # fmt: skip
+            if requirement.ordered[column]:
+                distance += _apart_in_order(
+                    found[:different], frequencies[:different], requirement.cumulative[start:stop_share],
+                    requirement.summed[start + column : stop_share + column + 1],
+                )  # fmt: skip
+            else:
+                distance += _apart(found[:different], frequencies[:different], requirement.shares[start:stop_share])
+            columns += 1
+            column += 1
+        if distance / columns > requirement.t + TOLERANCE:
+            return False
+    return True
+
+
+@njit(**INNER)
+def _enough(members, number, first, stop, requirement):
+    """Whether some rows satisfy all models."""
+    if stop - first < requirement.k:
+        return False
+    count = _count_persons(members, number, first, stop, requirement.persons)
+    if count < requirement.least_persons:
+        return False
+    found, frequencies = np.empty(stop - first, np.int64), np.empty(stop - first, np.int64)
+    for attribute in range(requirement.values.shape[0]):
+        different = _frequencies(
+            members, number, first, stop, requirement.values[attribute], requirement.persons,
+            requirement.number_of_persons, found, frequencies,
+        )  # fmt: skip
+        if not _diverse(frequencies[:different], count, requirement):
+            return False
+        if requirement.p > 0:
+            different = _frequencies(
+                members, number, first, stop, requirement.strong[attribute], requirement.persons,
+                requirement.number_of_persons, found, frequencies,
+            )  # fmt: skip
+            if different < requirement.p:
+                return False
+    return _close(members, number, first, stop, requirement, found, frequencies)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from kanon_duck.kernels.anneal import INNER
+from kanon_duck.kernels import INNER
 from kanon_duck.kernels.extremes import cost_without, two_extremes
 from kanon_duck.kernels.partition import clear_box, widen_box
 from kanon_duck.kernels.satisfies import satisfies
@@ -21,7 +21,7 @@ def _loss_apart(row, caps, weights, lows, highs, low, high, staying, leaving):
 
 
 @njit(**INNER)
-def divide(codes, members, k, caps, weights, low, high):
+def divide(codes, members, k, demanded, caps, weights, low, high):
     """Bring to the front the k rows that leave: one by one the one without which the loss of both parts is least.
 
     Of equal ones the lowest row, so the order of ``members`` (1, 2k or more) does not matter.
@@ -30,6 +30,8 @@ def divide(codes, members, k, caps, weights, low, high):
     ----------
     codes : uint16 or uint32, shape (n, width)
     members : int64, shape (1, size)
+    demanded : int or Requirement
+        What `satisfies` takes.
     caps, weights : dtype of the codes and float64, shape (columns,)
     low, high : dtype of the codes, shape (width,)
         Set to the box around the rows that leave.
@@ -55,4 +57,4 @@ def divide(codes, members, k, caps, weights, low, high):
         members[0, best] = members[0, leaving]
         members[0, leaving] = row
         widen_box(low, high, codes[row])
-    return satisfies(members, 0, 0, k, k) and satisfies(members, 0, k, count, k)
+    return satisfies(members, 0, 0, k, demanded) and satisfies(members, 0, k, count, demanded)

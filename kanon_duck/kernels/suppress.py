@@ -11,7 +11,7 @@ from kanon_duck.kernels.satisfies import satisfies
 
 
 @njit(nogil=True, cache=True, no_cfunc_wrapper=True)
-def suppression_steps(codes, members, sizes, k, caps, weights, rows, savings, state, loss, lows, highs, visits):
+def suppression_steps(codes, members, sizes, demanded, caps, weights, rows, savings, state, loss, lows, highs, visits):
     """Steps in which each class gives up its rows, in order of falling saving per row.
 
     First the row whose absence saves most, then the next, while what remains may stand as a class; then
@@ -24,6 +24,8 @@ def suppression_steps(codes, members, sizes, k, caps, weights, rows, savings, st
     members : int32, shape (classes, room)
         Rows of each class; reordered: the first row to go stands last.
     sizes : int32, shape (classes,)
+    demanded : int or Requirement
+        What `satisfies` takes.
     rows : int64, shape (classes, room)
         Zeros; written: how many rows each step gives up.
     savings : float64, shape (classes, room)
@@ -50,7 +52,7 @@ def suppression_steps(codes, members, sizes, k, caps, weights, rows, savings, st
         visits -= 2 * size
         lost = size
         remaining = 0.0
-        if satisfies(members, number, 0, size - 1, k):
+        if satisfies(members, number, 0, size - 1, demanded):
             lost = 1
             best = size - 1
             least = np.inf

@@ -9,6 +9,7 @@ from kanon_duck.catalog import MaskedView, record_state, release_row
 from kanon_duck.errors import KanonError, RecordedError
 from kanon_duck.maintenance.capture import Found
 from kanon_duck.members import held_back
+from kanon_duck.models import PrivacyModel
 
 
 def no_release(call: Call, view: MaskedView, cause: str, warning: str, dry_run: bool, **state: Any) -> Row:
@@ -39,9 +40,12 @@ def unchanged(call: Call, view: MaskedView, dry_run: bool, warning: str) -> Row:
     return no_release(call, view, "unchanged", warning, dry_run, status="current", reason=None)
 
 
-def held(call: Call, view: MaskedView, dry_run: bool, k: int) -> Row:
-    """Too few people are left: readers keep the last release."""
-    reason = f"fewer than {k} rows are left that can be shown: release {view.release} stays until there are more"
+def held(call: Call, view: MaskedView, dry_run: bool, model: PrivacyModel) -> Row:
+    """No class can be made of the people that are left: readers keep the last release."""
+    few = f"fewer than {model.k} rows are left that can be shown"
+    if not model.on_size_alone:
+        few = "the rows that are left make no class that satisfies the models"
+    reason = f"{few}: release {view.release} stays until there are more"
     call.begin_again()
     return no_release(call, view, "held", reason, dry_run, status="held", reason=reason)
 

@@ -10,6 +10,7 @@ from kanon_duck.clustering.auto import steps_per_row
 from kanon_duck.clustering.declared import cluster
 from kanon_duck.clustering.order import order
 from kanon_duck.clustering.parallel import part
+from kanon_duck.clustering.repair import repair
 from kanon_duck.kernels.box import NO_CLASS
 from kanon_duck.maintenance.changes import changes, keep_numbers
 from kanon_duck.maintenance.i3m import delete_rows, insert_rows, split_large
@@ -17,6 +18,7 @@ from kanon_duck.maintenance.improve import improve_touched
 from kanon_duck.maintenance.optimization import optimize
 from kanon_duck.maintenance.partition import Partition, build_partition, regrouped
 from kanon_duck.maintenance.state import State
+from kanon_duck.requirement import Demand, demand, least_size
 from kanon_duck.settings import Settings
 
 IMPROVED_ALREADY = 0.5
@@ -50,7 +52,8 @@ def bring_in(
         Row numbers of members that were left out for quality. They stay so unless all rows are clustered from
         scratch: then nobody is left out because somebody else was before.
     """
-    k, encoding, before = settings.model.k, state.microdata.encoding, state.labels
+    encoding, before = state.microdata.encoding, state.labels
+    demanded = demand(settings.model, state.microdata.sensitive, state.present)
     staying = before != NO_CLASS
     staying[leaving] = False
     partition = _take_partition(state)
@@ -59,19 +62,22 @@ def bring_in(
         return
     if partition is None:
         partition = build_partition(encoding, before)
-    partition = delete_rows(partition, leaving, k, part(call.checkpoint, 0.0, 0.4))
+    partition = delete_rows(partition, leaving, demanded, part(call.checkpoint, 0.0, 0.4))
     if partition.labels.max(initial=NO_CLASS) == NO_CLASS:
         state.labels = _anew(call, settings, state, _everybody(staying, arriving, left_out))
     elif settings.maintenance == "append":
-        state.labels = _appended(call, settings, state, partition.labels, arriving)
+        labels = _appended(call, settings, state, partition.labels, arriving)
+        state.labels = repair(encoding, labels, demanded, call.checkpoint)
     else:
         # rows that are alike are placed one after the other: what they look at is in the cache then
-        placed = arriving[order(state.microdata.take(arriving).encoding, k, no_checkpoint)]
-        partition = insert_rows(partition, placed, k, part(call.checkpoint, 0.4, 0.7))
-        state.labels = partition.labels.copy()
+        placed = arriving[order(state.microdata.take(arriving).encoding, least_size(demanded), no_checkpoint)]
+        partition = insert_rows(partition, placed, demanded, part(call.checkpoint, 0.4, 0.7))
+        # a class may fall short of more than its size by rows that joined it, or by values that have changed
+        state.labels = repair(encoding, partition.labels, demanded, call.checkpoint).copy()
+        partition = regrouped(partition, state.labels)
         if settings.method == "auto":
             touched = np.union1d(changes(before, state.labels).touched, state.labels[arriving])
-            state.labels = _improved(call, settings, state, partition, touched)
+            state.labels = _improved(call, settings, state, partition, demanded, touched)
         state.partition = regrouped(partition, state.labels)
 
 
@@ -101,7 +107,7 @@ def _appended(
 ) -> NDArray[np.int64]:
     """Labels after the rows that arrive got classes of their own, if they are enough for one."""
     if len(arriving) >= settings.model.k:
-        found = cluster(call, settings, state.microdata.take(arriving).encoding)
+        found = cluster(call, settings, state.microdata.take(arriving))
         labels[arriving] = np.where(found == NO_CLASS, NO_CLASS, found + labels.max() + 1)
     return labels
 
@@ -113,28 +119,34 @@ def _anew(call: Call, settings: Settings, state: State, rows: NDArray[np.int64])
     """
     labels = np.full(len(state.labels), NO_CLASS)
     if len(rows) >= settings.model.k:
-        found = cluster(call, settings, state.microdata.take(rows).encoding)
+        found = cluster(call, settings, state.microdata.take(rows))
         unused = int(state.labels.max(initial=NO_CLASS)) + 1
         labels[rows] = keep_numbers(state.labels[rows], found, unused)
     return labels
 
 
 def _improved(
-    call: Call, settings: Settings, state: State, partition: Partition, touched: NDArray[np.int64]
+    call: Call,
+    settings: Settings,
+    state: State,
+    partition: Partition,
+    demanded: Demand,
+    touched: NDArray[np.int64],
 ) -> NDArray[np.int64]:
     """Labels after annealing of the touched classes."""
-    rows, k = int(np.count_nonzero(state.present)), settings.model.k
-    steps = IMPROVED_ALREADY * steps_per_row(settings.effort, rows, k)
+    rows = int(np.count_nonzero(state.present))
+    steps = IMPROVED_ALREADY * steps_per_row(settings.effort, rows, least_size(demanded))
     of_improvement = part(call.checkpoint, 0.7, 1.0)
-    return improve_touched(state.microdata.encoding, partition, touched, k, settings.seed, steps, of_improvement)
+    return improve_touched(state.microdata.encoding, partition, touched, demanded, settings.seed, steps, of_improvement)
 
 
 def optimize_classes(call: Call, settings: Settings, state: State) -> None:
     """IL_Optimization of all classes; those that have grown to 2k rows are split. Changes ``state.labels``."""
-    k = settings.model.k
+    demanded = demand(settings.model, state.microdata.sensitive, state.present)
     partition = _take_partition(state)
     if partition is None:
         partition = build_partition(state.microdata.encoding, state.labels)
     optimize(partition, part(call.checkpoint, 0.0, 0.9))
-    state.partition = split_large(partition, k, part(call.checkpoint, 0.9, 1.0))
-    state.labels = state.partition.labels.copy()
+    partition = split_large(partition, demanded, part(call.checkpoint, 0.9, 1.0))
+    state.labels = repair(state.microdata.encoding, partition.labels, demanded, call.checkpoint).copy()
+    state.partition = regrouped(partition, state.labels)

@@ -18,25 +18,26 @@ from kanon_duck.clustering.parallel import Checkpoint
 from kanon_duck.kernels.box import NO_CLASS
 from kanon_duck.kernels.maintain import maintain
 from kanon_duck.maintenance.partition import Partition, with_free_entries
+from kanon_duck.requirement import Demand, least_size
 
 NOTHING = np.empty(0, np.int64)
 
 
 def _work_through(
-    partition: Partition, classes: NDArray[np.int64], rows: NDArray[np.int64], k: int, checkpoint: Checkpoint
+    partition: Partition, classes: NDArray[np.int64], rows: NDArray[np.int64], demanded: Demand, checkpoint: Checkpoint
 ) -> Partition:
     """Put classes in order and place rows, stretch by stretch; see the kernel."""
-    steps = 2 * len(classes) + len(rows)
+    steps, k = 2 * len(classes) + len(rows), least_size(demanded)
     position, unsplit = 0, NO_CLASS
     while position < steps or unsplit != NO_CLASS:
-        position, unsplit, crowded = maintain(*partition, classes, rows, position, unsplit, k)
+        position, unsplit, crowded = maintain(*partition, classes, rows, position, unsplit, k, demanded)
         if crowded:
             partition = with_free_entries(partition)
         checkpoint(position / steps)
     return partition
 
 
-def delete_rows(partition: Partition, rows: NDArray[np.int64], k: int, checkpoint: Checkpoint) -> Partition:
+def delete_rows(partition: Partition, rows: NDArray[np.int64], demanded: Demand, checkpoint: Checkpoint) -> Partition:
     """Take rows out of the partition, and disperse the classes that may not stand without them.
 
     Classes that lost all rows are dropped first, so that no row is sent to them. Those that lost some are
@@ -50,7 +51,8 @@ def delete_rows(partition: Partition, rows: NDArray[np.int64], k: int, checkpoin
     partition : Partition
     rows : int64, shape (rows to delete,)
         Rows in no class are left alone.
-    k : int
+    demanded : int or Requirement
+        See `kanon_duck.requirement`.
     checkpoint : function
         Told the share of the work that is done; what it raises stops the work.
 
@@ -63,10 +65,10 @@ def delete_rows(partition: Partition, rows: NDArray[np.int64], k: int, checkpoin
     classes = np.unique(partition.labels[rows])
     classes = classes[classes != NO_CLASS]
     partition.labels[rows] = NO_CLASS
-    return _work_through(partition, classes, NOTHING, k, checkpoint)
+    return _work_through(partition, classes, NOTHING, demanded, checkpoint)
 
 
-def insert_rows(partition: Partition, rows: NDArray[np.int64], k: int, checkpoint: Checkpoint) -> Partition:
+def insert_rows(partition: Partition, rows: NDArray[np.int64], demanded: Demand, checkpoint: Checkpoint) -> Partition:
     """Place rows one after the other, each in the class whose total loss rises least, the lowest of equals.
 
     A class that reaches 2k rows is split until every part is below, if the parts satisfy the model.
@@ -76,7 +78,8 @@ def insert_rows(partition: Partition, rows: NDArray[np.int64], k: int, checkpoin
     partition : Partition
     rows : int64, shape (rows to place,)
         Rows in no class, in the order in which they are placed.
-    k : int
+    demanded : int or Requirement
+        See `kanon_duck.requirement`.
     checkpoint : function
         As in `delete_rows`.
 
@@ -85,12 +88,13 @@ def insert_rows(partition: Partition, rows: NDArray[np.int64], k: int, checkpoin
     Partition
         Without any class to join, the rows keep label -1: they must be clustered from scratch.
     """
-    return _work_through(partition, NOTHING, rows, k, checkpoint)
+    return _work_through(partition, NOTHING, rows, demanded, checkpoint)
 
 
-def split_large(partition: Partition, k: int, checkpoint: Checkpoint) -> Partition:
+def split_large(partition: Partition, demanded: Demand, checkpoint: Checkpoint) -> Partition:
     """Split every class of 2k rows or more until all parts are below, if the parts satisfy the model.
 
     Total loss never rises. Parameters and result are as in `delete_rows`.
     """
-    return _work_through(partition, np.flatnonzero(partition.class_index.sizes >= 2 * k), NOTHING, k, checkpoint)
+    large = np.flatnonzero(partition.class_index.sizes >= 2 * least_size(demanded))
+    return _work_through(partition, large, NOTHING, demanded, checkpoint)

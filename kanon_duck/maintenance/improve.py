@@ -7,13 +7,14 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_duck.class_index import alike
 from kanon_duck.clustering.anneal import anneal
+from kanon_duck.clustering.order import alike
 from kanon_duck.clustering.parallel import Checkpoint
 from kanon_duck.encoding import Encoding
 from kanon_duck.kernels.box import NO_CLASS
 from kanon_duck.maintenance.changes import keep_numbers
 from kanon_duck.maintenance.partition import Partition
+from kanon_duck.requirement import Demand, for_rows
 
 MOST_BESIDE, SHARE_BESIDE = 2, 0.05
 """Classes annealed along on either side of a touched one, in an order where neighbours are alike, and the share of
@@ -24,7 +25,7 @@ def improve_touched(
     encoding: Encoding,
     partition: Partition,
     touched: NDArray[np.int64],
-    k: int,
+    demanded: Demand,
     seed: int,
     steps_per_row: float,
     checkpoint: Checkpoint,
@@ -38,10 +39,10 @@ def improve_touched(
     encoding : Encoding
         The one that the partition was built from.
     partition : Partition
-        Every class has at least k rows. It is only read.
+        Every class satisfies what is demanded. It is only read.
     touched : int64, shape (classes,)
         Numbers of classes; those without rows are left alone.
-    k, seed, steps_per_row, checkpoint
+    demanded, seed, steps_per_row, checkpoint
         As in ``anneal``; steps are counted per row of the part that is annealed.
 
     Returns
@@ -68,6 +69,6 @@ def improve_touched(
     labels = partition.labels.copy()
     if steps_per_row * len(rows) >= 1:
         part = replace(encoding, codes=encoding.codes[rows])
-        improved = anneal(part, place[rows], k, seed, steps_per_row, checkpoint)
+        improved = anneal(part, place[rows], for_rows(demanded, rows), seed, steps_per_row, checkpoint)
         labels[rows] = keep_numbers(labels[rows], improved, int(index.used[0]))
     return labels

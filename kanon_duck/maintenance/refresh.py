@@ -6,7 +6,7 @@ The steps: capture the changes, encode them, decide where rows go, and release t
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,13 +19,15 @@ from kanon_duck.kernels.box import NO_CLASS
 from kanon_duck.maintenance.answers import broken, dry, held, secure_not_yet, unchanged
 from kanon_duck.maintenance.batch import bring_in
 from kanon_duck.maintenance.capture import CHANGES, GONE, REVALUED, Found, compare, snapshot_changes
-from kanon_duck.maintenance.state import State, free_rows, put, same_codes
+from kanon_duck.maintenance.state import State, free_rows, put, put_sensitive, same_codes
 from kanon_duck.maintenance.succession import succeed
 from kanon_duck.maintenance.triggers import settle
 from kanon_duck.members import add_members, add_values, known_hierarchies, load_members, remove_members, update_values
 from kanon_duck.microdata import CategoricalAttribute
+from kanon_duck.sensitive import codes_of, find_nodes, reading
 from kanon_duck.settings import Settings, standing_warnings
 from kanon_duck.snapshot import SNAPSHOT
+from kanon_duck.sql import Database
 
 
 @dataclass
@@ -107,8 +109,8 @@ def refresh(call: Call, view: MaskedView, dry_run: bool) -> Row:
     call.phase("clustering")
     before = state.labels
     waits = _bring_in(call, settings, state, batch)
-    if np.count_nonzero(state.labels != NO_CLASS) < settings.model.k:
-        return held(call, view, dry_run, settings.model.k)
+    if np.all(state.labels == NO_CLASS):
+        return held(call, view, dry_run, settings.model)
     call.phase("writing")
     changed = np.concatenate([batch.rows[batch.old], batch.revalued])
     is_new_release = bool(np.any(before != state.labels) or np.any(state.labels[changed] != NO_CLASS))
@@ -184,8 +186,24 @@ def _encode(call: Call, view: MaskedView, settings: Settings) -> tuple[State, Ba
     put(state, coded.microdata, rows)
     gone = database.numpy(f"SELECT member FROM {CHANGES} WHERE {GONE}")["member"]
     revalued = database.numpy(f"SELECT member FROM {CHANGES} WHERE {REVALUED}")["member"]
+    _revalue(database, settings, state, revalued)
     waiting_since = beside["waiting_since"][place]
     return state, Batch(coded, rows, old, recoded, unknown, waiting_since, gone, revalued)
+
+
+def _revalue(database: Database, settings: Settings, state: State, members: NDArray[np.int64]) -> None:
+    """Take over the sensitive values of members of which nothing else is new."""
+    sensitive = state.microdata.sensitive
+    if sensitive is None or not len(members):
+        return
+    relation = f"(SELECT * FROM {CHANGES} WHERE {REVALUED})"
+    find_nodes(database, settings.model, relation)
+    selected, joins = reading(database, settings.model, "changed")
+    data = database.numpy(f"SELECT member, {', '.join(selected)} FROM {relation} AS changed {' '.join(joins)}")
+    found = codes_of(settings.model, data)
+    assert found is not None
+    sensitive = put_sensitive(sensitive, found, data["member"], len(state.labels))
+    state.microdata = replace(state.microdata, sensitive=sensitive)
 
 
 def _bring_in(call: Call, settings: Settings, state: State, batch: Batch) -> NDArray[np.bool_]:
@@ -198,7 +216,8 @@ def _bring_in(call: Call, settings: Settings, state: State, batch: Batch) -> NDA
     leaving = np.concatenate([batch.gone, batch.rows[batch.old & (batch.recoded | batch.unknown)]])
     bring_in(call, settings, state, leaving, batch.rows[arriving], np.flatnonzero(left_out))
     state.labels[batch.gone] = NO_CLASS
-    held_back = settings.maintenance == "append" and np.count_nonzero(arriving) < settings.model.k
+    placed = state.labels[batch.rows[arriving]] != NO_CLASS
+    held_back = settings.maintenance == "append" and not placed.any()
     return batch.unknown | (arriving & held_back & (state.labels[batch.rows] == NO_CLASS))
 
 

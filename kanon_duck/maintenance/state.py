@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from kanon_duck.call import Call
 from kanon_duck.kernels.box import NO_CLASS
 from kanon_duck.maintenance.partition import Partition, with_more_rows
-from kanon_duck.microdata import Attribute, CategoricalAttribute, Microdata, NumericAttribute
+from kanon_duck.microdata import Attribute, CategoricalAttribute, Microdata, NumericAttribute, Sensitive
 
 
 @dataclass
@@ -61,7 +61,10 @@ def put(state: State, microdata: Microdata, rows: NDArray[np.int64]) -> None:
     ]
     codes = _with_length(state.microdata.encoding.codes, n, 0)
     codes[rows] = microdata.encoding.codes
-    state.microdata = Microdata(attributes, replace(state.microdata.encoding, codes=codes))
+    sensitive = state.microdata.sensitive
+    if sensitive is not None and microdata.sensitive is not None:
+        sensitive = put_sensitive(sensitive, microdata.sensitive, rows, n)
+    state.microdata = Microdata(attributes, replace(state.microdata.encoding, codes=codes), sensitive)
     state.labels = _with_length(state.labels, n, NO_CLASS)
     if state.partition is not None and len(state.partition.labels) < n:
         state.partition = with_more_rows(state.partition, codes)
@@ -84,6 +87,21 @@ def _put_attribute(old: Attribute, new: Attribute, rows: NDArray[np.int64], n: i
         high = _with_length(old.high, n, 0)
         high[rows] = new.high
     return replace(new, low=low, high=high, missing=missing)
+
+
+def put_sensitive(old: Sensitive, new: Sensitive, rows: NDArray[np.int64], n: int) -> Sensitive:
+    """The codes of n members with those of some rows changed."""
+
+    def put_codes(old_codes: NDArray[np.int64], new_codes: NDArray[np.int64]) -> NDArray[np.int64]:
+        codes = np.zeros((len(old_codes), n), np.int64)
+        codes[:, : old_codes.shape[1]] = old_codes
+        codes[:, rows] = new_codes
+        return codes
+
+    persons = put_codes(old.persons[None, :], new.persons[None, :])[0] if new.persons.size else old.persons
+    values = put_codes(old.values, new.values)
+    strong = values if old.strong is old.values else put_codes(old.strong, new.strong)
+    return replace(old, persons=persons, values=values, strong=strong, levels=put_codes(old.levels, new.levels))
 
 
 def _with_length(values: NDArray[Any], n: int, fill: Any) -> NDArray[Any]:

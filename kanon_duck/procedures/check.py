@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 from sqlglot import exp
 
 from kanon_duck import arguments as read
 from kanon_duck.call import Call, Row
-from kanon_duck.catalog import MaskedView, declared_model, find_view, refuse_unseen
-from kanon_duck.check import class_sizes
+from kanon_duck.catalog import MaskedView, classes_table, declared_model, find_view, members_table, refuse_unseen
+from kanon_duck.check import class_sizes, measures_of_people, released_measures
+from kanon_duck.diversity import Measure
 from kanon_duck.errors import KanonError
+from kanon_duck.models import PrivacyModel
 
 
 def run(call: Call) -> list[Row]:
@@ -23,18 +27,28 @@ def run(call: Call) -> list[Row]:
     asked = [read.one_of("quasi_identifiers", name, view.quasi_identifiers, "quasi-identifier") for name in asked]
     cells = [cell for name in asked for cell in view.cells(name)]
     model = declared_model(call.database, view, release)
-    sizes = class_sizes(call.database, _rows(call, view, release), cells, model)
-    return [
-        {
-            "release": release,
-            "requirement": "k",
-            "attribute": None,
-            "required": model.k,
-            "achieved": sizes.smallest,
-            "violating_rows": sizes.violating_rows,
-            "passed": sizes.passes(model),
-        }
-    ]
+    if model.unit is None:
+        rows = _rows(call, view, release)
+        sizes = class_sizes(call.database, rows, cells, model)
+        measures = [Measure("k", None, model.k, sizes.smallest, sizes.violating_rows)]
+        measures += released_measures(call.database, rows, cells, model)
+    else:
+        measures = _of_people(call, view, release, asked, model)
+    return [{"release": release, **asdict(measure), "passed": measure.passed} for measure in measures]
+
+
+def _of_people(call: Call, view: MaskedView, release: int, asked: list[str], model: PrivacyModel) -> list[Measure]:
+    """Where persons are counted: by the members, because readers do not see whom a row is about."""
+    if release != view.release:
+        raise KanonError(
+            f"release is {release}, but unit is {model.unit}, and whom rows are about is known of the current release "
+            f"{view.release} alone"
+        )
+    refuse_unseen(call, view)
+    names = list(view.quasi_identifiers)
+    cells = [f"quasi_identifier_{names.index(name)}" for name in asked]
+    people = f"(FROM {members_table(view.number)} JOIN {classes_table(view.number)} USING (class))"
+    return measures_of_people(call.database, people, cells, model)
 
 
 def _rows(call: Call, view: MaskedView, release: int) -> exp.Select:

@@ -6,10 +6,11 @@ import time
 
 from kanon_duck.call import Call, Row
 from kanon_duck.catalog import next_view_number, record_release, record_view, refuse_taken, release_row, views_over
+from kanon_duck.feasibility import refuse_impossible
 from kanon_duck.kept import check_kept
 from kanon_duck.maintenance.triggers import REFUSED_STATEMENTS, install_triggers, trigger_source
 from kanon_duck.settings import Settings, read_settings, standing_warnings
-from kanon_duck.snapshot import take_snapshot
+from kanon_duck.snapshot import SNAPSHOT, take_snapshot
 from kanon_duck.sql import Database
 from kanon_duck.whole import release_whole
 
@@ -24,7 +25,7 @@ def run(call: Call) -> list[Row]:
         trigger_source(call, settings)
     call.phase("reading")
     rows = take_snapshot(call, settings)
-    settings.model.refuse_too_few(rows)
+    refuse_impossible(database, settings.model, rows, SNAPSHOT)
     check_kept(database, settings)
     warnings = _warnings(database, settings)
     number = next_view_number(database)

@@ -17,13 +17,14 @@ from kanon_duck.catalog import (
     stored_types,
 )
 from kanon_duck.errors import KanonError
+from kanon_duck.feasibility import refuse_impossible
 from kanon_duck.history import end_release
 from kanon_duck.kept import check_kept
 from kanon_duck.maintenance.answers import dry, secure_message
 from kanon_duck.maintenance.comparison import compare_with_last, remember_last
 from kanon_duck.maintenance.triggers import install_triggers, remove_triggers, trigger_source
 from kanon_duck.settings import Settings, read_settings, standing_warnings
-from kanon_duck.snapshot import take_snapshot
+from kanon_duck.snapshot import SNAPSHOT, take_snapshot
 from kanon_duck.whole import release_whole
 
 OF_THE_CALL = ("view_name", "dry_run")
@@ -49,7 +50,7 @@ def run(call: Call) -> list[Row]:
         trigger_source(changed, settings)
     call.phase("reading")
     rows = take_snapshot(changed, settings)
-    settings.model.refuse_too_few(rows)
+    refuse_impossible(call.database, settings.model, rows, SNAPSHOT)
     check_kept(call.database, settings)
     remember_last(call.database, settings, view.number)
     end_release(call.database, settings, view.number, view.release + 1)

@@ -66,7 +66,7 @@ def measure(tables: list[Microdata]) -> tuple[NDArray[np.float64], float]:
     for at in np.ndindex(losses.shape):
         seed, microdata, model = at[0], tables[at[1]], PrivacyModel(QUALITY_K[at[2]])
         started = time.process_time()
-        labels = auto(microdata.encoding, model, np.random.default_rng(seed), no_checkpoint)
+        labels = auto(microdata, model, np.random.default_rng(seed), no_checkpoint)
         seconds += time.process_time() - started
         losses[at] = loss_per_row(microdata, labels)
     return losses.reshape(SEEDS, -1), seconds

@@ -1,0 +1,119 @@
+"""What the declared models demand of the rows at hand, in the form that kernels take."""
+
+from __future__ import annotations
+
+import math
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kanon_duck.kernels.satisfies import Requirement
+from kanon_duck.microdata import Sensitive
+from kanon_duck.models import TOLERANCE, PrivacyModel
+
+Demand: TypeAlias = int | Requirement
+"""The least number of rows of a class, where the models speak of nothing else; else a ``Requirement``."""
+
+NONE = np.empty(0, np.int64)
+
+
+def demand(model: PrivacyModel, sensitive: Sensitive | None, present: NDArray[np.bool_] | None = None) -> Demand:
+    """What a class must satisfy.
+
+    Parameters
+    ----------
+    model : PrivacyModel
+    sensitive : Sensitive or None
+        What the models speak of besides the quasi-identifiers; None where they speak of the number of rows alone.
+    present : bool, shape (rows,), optional
+        The rows that make up the table, whose values t-closeness compares with; by default all.
+
+    Returns
+    -------
+    int or Requirement
+    """
+    if sensitive is None:
+        return model.k
+    persons = _numbered(sensitive.persons) if sensitive.persons.size else NONE
+    if present is None:
+        present = np.ones(sensitive.rows, bool)
+    columns = len(sensitive.levels) if model.t is not None else 0
+    levels = np.empty((columns, sensitive.rows), np.int64)
+    shares: list[NDArray[np.float64]] = []
+    for column in range(columns):
+        levels[column] = _numbered(sensitive.levels[column])
+        shares.append(_shares(levels[column], persons, present))
+    cumulative = [np.cumsum(each) for each in shares]
+    c, recursive_l = model.recursive_cl or (0.0, 0)
+    return Requirement(
+        k=_fewest_rows(model),
+        least_persons=model.k,
+        persons=persons,
+        number_of_persons=int(persons.max(initial=0)) + 1,
+        values=_all_numbered(sensitive.values),
+        strong=_all_numbered(sensitive.strong),
+        l=model.l or 0,
+        p=model.p or 0,
+        entropy=math.log(model.entropy_l) if model.entropy_l is not None else 0.0,
+        c=c,
+        recursive_l=recursive_l,
+        alpha=1.0 if model.alpha is None else model.alpha,
+        t=1.0 if model.t is None else model.t,
+        levels=levels,
+        attribute=np.array(sensitive.attribute[:columns], np.int64),
+        ordered=np.array(sensitive.ordered[:columns], bool),
+        starts=np.cumsum([0] + [len(each) for each in shares]),
+        shares=np.concatenate([np.empty(0), *shares]),
+        cumulative=np.concatenate([np.empty(0), *cumulative]),
+        summed=np.concatenate([np.empty(0), *(np.concatenate([[0.0], np.cumsum(each)]) for each in cumulative)]),
+    )
+
+
+def _fewest_rows(model: PrivacyModel) -> int:
+    """Rows without which no class can satisfy the models."""
+    fewest = [model.k, model.l or 0, model.p or 0]
+    if model.entropy_l is not None:
+        fewest.append(math.ceil(model.entropy_l - TOLERANCE))
+    if model.recursive_cl is not None:
+        fewest.append(model.recursive_cl[1])
+    if model.alpha is not None:
+        fewest.append(math.ceil(1 / model.alpha - TOLERANCE))
+    return max(fewest)
+
+
+def for_rows(demanded: Demand, rows: NDArray[np.int64]) -> Demand:
+    """The same demand, of rows that are numbered by their places in ``rows``."""
+    if not isinstance(demanded, Requirement):
+        return demanded
+    return demanded._replace(
+        persons=demanded.persons[rows] if demanded.persons.size else demanded.persons,
+        values=demanded.values.take(rows, axis=1),
+        strong=demanded.strong.take(rows, axis=1),
+        levels=demanded.levels.take(rows, axis=1),
+    )
+
+
+def least_size(demanded: Demand) -> int:
+    """The least number of rows of a class."""
+    return demanded.k if isinstance(demanded, Requirement) else demanded
+
+
+def _numbered(codes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Codes as numbers from 0, in their order."""
+    return np.unique(codes, return_inverse=True)[1].astype(np.int64)
+
+
+def _all_numbered(codes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The codes of each attribute as numbers from 0."""
+    return np.array([_numbered(each) for each in codes], np.int64).reshape(codes.shape)
+
+
+def _shares(codes: NDArray[np.int64], persons: NDArray[np.int64], present: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Share of the present rows that has each code; for each person a code counts once."""
+    counted = codes[present]
+    if persons.size:
+        number = int(persons.max()) + 1
+        counted = np.unique(counted * number + persons[present]) // number
+    frequencies = np.bincount(counted, minlength=int(codes.max(initial=-1)) + 1)
+    return frequencies / max(len(counted), 1)

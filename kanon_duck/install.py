@@ -13,7 +13,7 @@ from kanon_duck.procedures import procedure
 from kanon_duck.runner import serve
 from kanon_duck.sql import Database, script
 
-CATALOG_VERSION = 2
+CATALOG_VERSION = 3
 """Raised whenever the persistent tables change."""
 
 SCRIPTS = ("catalog.sql", "hierarchies.sql", "readers.sql", "views.sql", "procedures.sql")

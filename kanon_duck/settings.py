@@ -178,6 +178,7 @@ def read_settings(call: Call, known: Mapping[str, str] | None = None) -> Setting
     _check_on_delete(given, secure)
     sensitive = _sensitive(call, columns)
     keep = [read.one_of("keep", name, columns, COLUMN) for name in read.names(given, "keep")]
+    keep.sort(key=list(columns).index)
     method = _method(given)
     unit = None if given.get("unit") is None else read.one_of("unit", read.text(given, "unit"), columns, COLUMN)
     settings = Settings(
@@ -316,7 +317,7 @@ def _quasi_identifier(name: str, column_type: str, specification: Any, known: li
 
 
 def _sensitive(call: Call, columns: dict[str, str]) -> dict[str, str | None]:
-    """Sensitive columns, as a list or with a hierarchy each."""
+    """Sensitive columns in the source's order, from a list or with a hierarchy each."""
     given = call.arguments.get("sensitive")
     pairs = given if isinstance(given, dict) else dict.fromkeys(read.names(call.arguments, "sensitive"))
     known = [row[0] for row in call.database.rows("SELECT hierarchy FROM kanon.hierarchies")]
@@ -328,7 +329,7 @@ def _sensitive(call: Call, columns: dict[str, str]) -> dict[str, str | None]:
         sensitive[column] = (
             None if tree is None else read.one_of(f"sensitive.{name}", tree, [FLAT, *known], "hierarchy")
         )
-    return sensitive
+    return {name: sensitive[name] for name in columns if name in sensitive}
 
 
 def _sensitive_attributes(

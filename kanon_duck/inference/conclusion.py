@@ -36,9 +36,10 @@ def comparisons(series: Series, second: Iterable[int] | None = None) -> Iterator
     second : iterable of int, optional
         The later release of each pair; by default all.
     """
-    for later in range(series.releases) if second is None else second:
+    ended, begun = np.unique(series.ends) - 1, np.unique(series.begins)
+    for later in np.intersect1d(begun, np.arange(series.releases) if second is None else list(second)):
         after = series.groups_at(later)
-        for earlier in reversed(range(later)):
+        for earlier in reversed(ended[ended < later]):
             found = compare(series, earlier, later, Groups(series.groups_at(earlier), after))
             if found is not None:
                 yield found

@@ -218,8 +218,9 @@ def _covers(database: Database, name: str, cells: list[str], declared: QuasiIden
     """Whether a cell covers a value, for each value of the people and each cell of the classes."""
     if declared.hierarchy is None:
         covered = (
-            f"CASE WHEN cells.{name}_min IS NOT NULL THEN coalesce(value BETWEEN cells.{name}_min AND cells.{name}_max, "
-            f"false) WHEN cells.{name} IS NULL THEN value IS NULL ELSE true END"
+            f"CASE WHEN cells.{name}_min IS NOT NULL "
+            f"THEN coalesce(value BETWEEN cells.{name}_min AND cells.{name}_max, false) "
+            f"WHEN cells.{name} IS NULL THEN value IS NULL ELSE true END"
         )
     else:
         hierarchy = exp.Literal.string(declared.hierarchy).sql(dialect="duckdb")

@@ -12,6 +12,7 @@ from kanon_duck.catalog import MaskedView, members_table, new_version, record_re
 from kanon_duck.classes import ENDED, replace_classes, replace_diversity, with_look_alikes
 from kanon_duck.generalization import generalize
 from kanon_duck.history import keep_history
+from kanon_duck.inference.recorded import count_vulnerable
 from kanon_duck.kept import rare_kept_values
 from kanon_duck.kernels.box import NO_CLASS
 from kanon_duck.maintenance.answers import no_release
@@ -19,6 +20,7 @@ from kanon_duck.maintenance.changes import changes, people, rows_of
 from kanon_duck.maintenance.drift import rebuild_recommended
 from kanon_duck.maintenance.state import State, keep_in_mind
 from kanon_duck.members import held_back, update_members
+from kanon_duck.membership import end_versions, purge
 from kanon_duck.release import Counts, affected_rows, describe_release, publish_changes
 from kanon_duck.settings import Settings
 
@@ -87,14 +89,19 @@ def succeed(
     call.phase("publishing")
     replace_classes(database, number, microdata, classes, numbers, touched)
     keep_history(database, settings, view.release + 1, ENDED, affected_rows())
+    end_versions(database, number, settings, before, view.release + 1)
     publish_changes(database, number, settings, view.release + 1)
     replace_diversity(database, number, settings)
 
     is_changed = np.zeros(len(after), bool)
     is_changed[changed] = True
+    call.phase("comparing releases")
     counts = Counts(**people(before, after, is_changed), waiting=waiting, suppressed=suppressed)
     released = f"(FROM {members_table(number)} WHERE class IS NOT NULL)"
     row, losses = describe_release(database, number, settings, view.release + 1, cause, counts)
+    if not view.secure:
+        row["vulnerable_rows"] = count_vulnerable(database, number, settings, view.release + 1, near=True)
+        purge(database, number, settings)
     row |= {
         "settings_version": view.settings_version,
         "warnings": warnings + rare_kept_values(database, settings, released),

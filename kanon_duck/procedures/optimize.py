@@ -14,6 +14,7 @@ from kanon_duck.maintenance.batch import optimize_classes
 from kanon_duck.maintenance.capture import empty_snapshot
 from kanon_duck.maintenance.refresh import load_state
 from kanon_duck.maintenance.succession import succeed
+from kanon_duck.membership import remember_leaving
 
 NONE = np.empty(0, np.int64)
 
@@ -31,5 +32,6 @@ def run(call: Call) -> list[Row]:
     state, _ = load_state(call, view, settings)
     call.phase("clustering")
     before = state.labels
+    remember_leaving(call.database, view.number, settings, NONE)
     optimize_classes(call, settings, state)
     return [succeed(call, view, settings, state, before, NONE, NONE, "optimize", [], started)]

@@ -96,7 +96,7 @@ def tightened(cells: Cells, links: Integers, known: Sets) -> Cells:
             "the people of each release are those that it was made of"
         )
     stays = high > 0
-    stops = np.cumsum(stays)[cells.known.stops - 1]
+    stops = np.cumsum(stays, dtype=np.int64)[cells.known.stops - 1]
     settled = np.repeat(
         np.bincount(cells.cell(), low, len(cells)) == cells.sizes, np.diff(cells.known.stops, prepend=0)
     )

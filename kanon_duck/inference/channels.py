@@ -74,7 +74,7 @@ def channels(
             found += _between(series, comparison, requirement, victims[number])
     for number, requirement in enumerate(requirements):
         found += _of_all(series, conclusion, requirement, victims[number])
-    return found, victims.any(axis=0)
+    return found, np.asarray(victims.any(axis=0))
 
 
 def vulnerable(
@@ -97,13 +97,12 @@ def _mark(found: NDArray[np.bool_], cell: Integers, broken: NDArray[np.bool_]) -
 
 def _single(series: Series, requirement: Requirement, victims: NDArray[np.bool_]) -> list[Channel]:
     """Classes that break the requirement by themselves."""
-    blocks = series.blocks()
-    sizes = np.bincount(series.group, minlength=len(blocks))
-    alone = Cells(sizes, np.arange(len(series.sets)), np.arange(len(series.sets)), series.sets)
-    few = candidates(alone, requirement)
+    numbers = np.arange(len(series.sets))
+    few = candidates(Cells(np.zeros_like(numbers), numbers + 1, numbers, series.sets), requirement)
+    first_sets = series.group_sets[np.concatenate([[0], series.group_stops[:-1]]).astype(np.int64)]
     found = []
-    for group in np.flatnonzero(few[series.group_sets[_first_sets(series)]] < requirement.least):
-        number = series.group_sets[_first_sets(series)[group]]
+    for group in np.flatnonzero(few[first_sets] < requirement.least):
+        number = first_sets[group]
         people = np.unique(series.person[series.group == group])
         victims[people] = True
         release = int(series.begins[group])
@@ -115,11 +114,6 @@ def _single(series: Series, requirement: Requirement, victims: NDArray[np.bool_]
             )
         )
     return found
-
-
-def _first_sets(series: Series) -> Integers:
-    """Where the first set of each group stands, which says most of it."""
-    return np.concatenate([[0], series.group_stops[:-1]]).astype(np.int64)
 
 
 def _between(
@@ -182,7 +176,7 @@ def _of_all(
     return found
 
 
-def _values(stops: Integers, values: Integers, number: int) -> Integers:
+def _values(stops: Integers, values: Integers, number: np.int64) -> Integers:
     """The values of one of some sets."""
     places, _ = slices(stops, np.array([number]))
     return values[places]

@@ -23,44 +23,47 @@ from kanon_duck.classes import AFFECTED
 from kanon_duck.inference.bounds import Requirement
 from kanon_duck.inference.channels import vulnerable
 from kanon_duck.inference.conclusion import comparisons, conclude
+from kanon_duck.inference.rows import Names
 from kanon_duck.inference.series import Integers, Series, series_of_classes
 from kanon_duck.members import hash_of
 from kanon_duck.membership import has_history, own_columns, person
 from kanon_duck.models import PrivacyModel
+from kanon_duck.release import CLASS, FROM_RELEASE
 from kanon_duck.settings import Settings
+from kanon_duck.snapshot import key_text
 from kanon_duck.sql import Database
 
 STAYS = "temp.kanon_stays"
 """Who was in which version of a class, those of the current release included."""
 
 
+Columns = dict[str, NDArray[Any]]
+"""Stays, or names, column by column."""
+
+
 @dataclass(frozen=True)
 class Recorded:
-    """A masked view's series, or a part of it.
+    """The series of one masked view or more, or a part of it.
 
     Attributes
     ----------
     series : Series
-        Release r is number r - 1.
+        Release r of the first view is number r - 1, those of the next views follow.
     person : uint64, shape (people,)
-        Numbers of the people in the private history.
-    reader_class, from_release : int64, shape (groups,)
-        The version of a class that each group is.
+        Numbers of the people in the private history, rising.
     value : uint64, shape (values,)
-        Hash of each value.
-    codes : list of int64, shape (values,)
-        Codes of the values of each sensitive attribute.
+        Hash of each value, rising.
+    codes : dict of int64, shape (values,)
+        The value of each attribute that is released as it is, sensitive ones first, in each tuple.
     """
 
     series: Series
     person: NDArray[np.uint64]
-    reader_class: Integers
-    from_release: Integers
     value: NDArray[np.uint64]
-    codes: list[Integers]
+    codes: dict[str, Integers]
 
 
-def requirements(model: PrivacyModel, codes: list[Integers]) -> list[Requirement]:
+def requirements(model: PrivacyModel, codes: dict[str, Integers]) -> list[Requirement]:
     """What every set of people that can be told apart must have: rows, and values of each sensitive attribute.
 
     Models on frequencies and distances are not looked at; nodes that stand for several values are not either.
@@ -68,42 +71,54 @@ def requirements(model: PrivacyModel, codes: list[Integers]) -> list[Requirement
     found = [Requirement(None, None, model.k)]
     least = max(model.l or 0, model.p or 0)
     if least:
-        found += [
-            Requirement(attribute.name, values, least)
-            for attribute, values in zip(model.attributes, codes, strict=True)
-        ]
+        found += [Requirement(attribute.name, codes[attribute.name], least) for attribute in model.attributes]
     return found
 
 
-def read_recorded(database: Database, number: int, settings: Settings, release: int, near: bool) -> Recorded:
-    """Read the series that ends with a release, which is written already.
+def read_stays(database: Database, number: int, settings: Settings, release: int, people: str | None = None) -> Columns:
+    """Read who was in which version of a class, up to a release that is written already.
 
     Parameters
     ----------
     number, release : int
         Of the masked view, and its current release.
-    near : bool
-        Only what has to do with the classes that the release has changed: their people, all versions of classes that
-        these have been in, and the present classes of the people of those.
+    people : str, optional
+        SQL for a relation with a column ``person``: read only what has to do with these, all versions of classes that
+        they have been in, and the present classes of everybody in those. By default everything.
     """
-    _collect(database, number, settings, release, near)
-    attributes = len(settings.sensitive)
-    hashes = "".join(f", hash(sensitive_{place}) AS code_{place}" for place in range(attributes))
-    data = database.numpy(
-        f"SELECT person, reader_class, from_release, to_release, {hash_of(own_columns(settings))} AS value{hashes} "
-        f"FROM {STAYS}"
+    _collect(database, number, settings, release, people)
+    columns = own_columns(settings)
+    hashes = "".join(f", hash({name}) AS code_{place}" for place, name in enumerate(columns))
+    return database.numpy(
+        f"SELECT person, reader_class, from_release, to_release, {hash_of(columns)} AS value{hashes} FROM {STAYS}"
     )
-    people, of_person, person_number = _numbered(data["person"])
-    values, of_value, value_number = _numbered(data["value"])
+
+
+def recorded(attributes: list[str], views: list[tuple[int, Columns]]) -> Recorded:
+    """Put stays together to a series.
+
+    Parameters
+    ----------
+    attributes : list of str
+        What is released of people as it is, by the order of the private columns.
+    views : list of (int, dict)
+        Number of releases and stays of each masked view. People are the same where key and values are.
+    """
+    offsets = np.cumsum([0] + [releases for releases, _ in views])
+    stays = {name: np.concatenate([columns[name] for _, columns in views]) for name in views[0][1]}
+    view = np.repeat(np.arange(len(views)), [len(columns["person"]) for _, columns in views])
+    people, of_person, person_number = _numbered(stays["person"])
+    values, of_value, value_number = _numbered(stays["value"])
     versions, of_version, group = np.unique(
-        np.stack([data["reader_class"], data["from_release"]]), axis=1, return_index=True, return_inverse=True
+        np.stack([view, stays["reader_class"], stays["from_release"]]), axis=1, return_index=True, return_inverse=True
     )
+    shift = offsets[versions[0]] - 1
     series = series_of_classes(
-        len(people), release, person_number, group.ravel(), versions[1] - 1, data["to_release"][of_version] - 1,
-        value_number[of_person],
+        len(people), int(offsets[-1]), person_number, group.ravel(), versions[2] + shift,
+        stays["to_release"][of_version] + shift, value_number[of_person],
     )  # fmt: skip
-    codes = [_numbered(data[f"code_{place}"][of_value])[2] for place in range(attributes)]
-    return Recorded(series, people, versions[0], versions[1], values, codes)
+    codes = {name: _numbered(stays[f"code_{place}"][of_value])[2] for place, name in enumerate(attributes)}
+    return Recorded(series, people, values, codes)
 
 
 def _numbered(hashes: NDArray[Any]) -> tuple[NDArray[np.uint64], Integers, Integers]:
@@ -112,34 +127,50 @@ def _numbered(hashes: NDArray[Any]) -> tuple[NDArray[np.uint64], Integers, Integ
     return distinct, first, number.astype(np.int64)
 
 
-def _collect(database: Database, number: int, settings: Settings, release: int, near: bool) -> None:
-    """Put the stays together that are to be looked at."""
-    own = ", ".join(["person", "reader_class", *own_columns(settings)])
-    now = (
-        f"(SELECT {person(settings)} AS person, reader_class{''.join(f', {name}' for name in own_columns(settings))} "
-        f"FROM {members_table(number)} JOIN (SELECT class, reader_class FROM {classes_table(number)}) USING (class))"
+def current_people(number: int, settings: Settings) -> str:
+    """SQL for the people of the current release: who, in which class, and what is released of each."""
+    own = ", ".join([f"{person(settings)} AS person", "reader_class", *own_columns(settings)])
+    classes = f"(SELECT class, reader_class FROM {classes_table(number)})"
+    return f"(SELECT {own} FROM {members_table(number)} JOIN {classes} USING (class))"
+
+
+def companions(number: int, settings: Settings, person_number: int) -> str:
+    """SQL for the people who are, or have been, in a class with a person; for ``people`` of `read_stays`."""
+    now, stays = current_people(number, settings), stays_table(number)
+    of_person = f"WHERE person = {person_number}"
+    return (
+        f"(SELECT person FROM {now} SEMI JOIN (SELECT reader_class FROM {now} {of_person}) USING (reader_class) "
+        f"UNION SELECT person FROM {stays} SEMI JOIN (SELECT reader_class, from_release FROM {stays} {of_person}) "
+        "USING (reader_class, from_release))"
     )
-    stays, chosen, standing = stays_table(number), "", ""
-    if near:
-        changed = f"(SELECT person FROM {now} SEMI JOIN {AFFECTED} USING (reader_class))"
+
+
+def _collect(database: Database, number: int, settings: Settings, release: int, people: str | None) -> None:
+    """Put the stays together that are to be looked at."""
+    now, stays = current_people(number, settings), stays_table(number)
+    own = ", ".join(["person", "reader_class", *own_columns(settings)])
+    chosen, standing = "", ""
+    if people is not None:
         database.execute(
             "CREATE OR REPLACE TEMPORARY TABLE kanon_touched AS SELECT DISTINCT reader_class, from_release "
-            f"FROM {stays} SEMI JOIN {changed} USING (person)"
+            f"FROM {stays} SEMI JOIN {people} USING (person)"
         )
         chosen = "SEMI JOIN temp.kanon_touched USING (reader_class, from_release)"
+    versions = f"(SELECT reader_class, from_release, to_release FROM {versions_table(number)})"
     database.execute(
         f"CREATE OR REPLACE TEMPORARY TABLE {STAYS} AS SELECT {own}, from_release, to_release "
-        f"FROM {stays} {chosen} JOIN {_only(versions_table(number))} USING (reader_class, from_release)"
+        f"FROM {stays} {chosen} JOIN {versions} USING (reader_class, from_release)"
     )
-    if near:
-        standing = (
-            f"SEMI JOIN (SELECT reader_class FROM {AFFECTED} UNION SELECT reader_class FROM {now} SEMI JOIN {STAYS} "
-            "USING (person)) USING (reader_class)"
-        )
+    if people is not None:
+        around = f"(SELECT person FROM {STAYS} UNION ALL SELECT person FROM {people})"
+        standing = f"SEMI JOIN (SELECT reader_class FROM {now} SEMI JOIN {around} USING (person)) USING (reader_class)"
     released = (
-        exp.select('"kanon_class" AS reader_class', 'min("kanon_from_release") AS from_release', dialect="duckdb")
+        exp.select(
+            exp.column(CLASS, quoted=True).as_("reader_class"),
+            exp.Min(this=exp.column(FROM_RELEASE, quoted=True)).as_("from_release"),
+        )
         .from_(released_table(settings.name))
-        .group_by("ALL")
+        .group_by(exp.column(CLASS, quoted=True))
     )
     database.execute(
         f"INSERT INTO {STAYS} BY NAME SELECT {own}, from_release, CAST({release + 1} AS BIGINT) AS to_release "
@@ -147,9 +178,77 @@ def _collect(database: Database, number: int, settings: Settings, release: int, 
     )
 
 
-def _only(versions: str) -> str:
-    """The releases that showed each version."""
-    return f"(SELECT reader_class, from_release, to_release FROM {versions})"
+@dataclass(frozen=True)
+class ViewNames:
+    """What is written for the hashes of one view's stays.
+
+    Attributes
+    ----------
+    labels : list of str
+        Of the versions of classes, by reader class and first release.
+    texts : dict
+        Hash of each value, rising, as ``value``, and texts of the whole, ``text_0``, and its attributes.
+    keys : dict
+        Numbers of ``person``, rising, and ``key``, of those who are members now.
+    """
+
+    labels: list[str]
+    texts: Columns
+    keys: Columns
+
+
+def read_names(database: Database, number: int, settings: Settings, release: int) -> ViewNames:
+    """Read what is written for the stays that `read_stays` has just read."""
+    quasi = ", ".join(
+        f"{exp.Literal.string(each.name + ' ').sql(dialect='duckdb')} || coalesce(quasi_identifier_{place}, 'NULL')"
+        for place, each in enumerate(settings.quasi_identifiers)
+    )
+    label = f"concat_ws(', ', {quasi}) AS label"
+    now = f"(SELECT DISTINCT reader_class, from_release FROM {STAYS} WHERE to_release = {release + 1})"
+    labels = database.rows(
+        f"""
+        SELECT any_value(label) FROM (
+            SELECT reader_class, from_release, {label} FROM {versions_table(number)}
+            UNION ALL
+            SELECT reader_class, from_release, {label} FROM {now} JOIN {classes_table(number)} USING (reader_class)
+        ) SEMI JOIN {STAYS} USING (reader_class, from_release)
+        GROUP BY reader_class, from_release ORDER BY reader_class, from_release
+        """
+    )
+    columns = own_columns(settings)
+    shown = [f"coalesce(CAST({column} AS VARCHAR), 'NULL')" for column in columns]
+    texts = [f"concat_ws(', ', {', '.join(shown)})" if shown else "'a row'", *shown]
+    selected = ", ".join(f"any_value({text}) AS text_{place}" for place, text in enumerate(texts))
+    key = key_text([(name, exp.column(f"key_{place}")) for place, name in enumerate(settings.key)])
+    return ViewNames(
+        [text for (text,) in labels],
+        database.numpy(f"SELECT {hash_of(columns)} AS value, {selected} FROM {STAYS} GROUP BY ALL ORDER BY value"),
+        database.numpy(
+            f"SELECT {person(settings)} AS person, {key.sql(dialect='duckdb')} AS key "
+            f"FROM {members_table(number)} ORDER BY person"
+        ),
+    )
+
+
+def names_of(recorded: Recorded, views: list[tuple[str, int, ViewNames]]) -> Names:
+    """What is written for the numbers of a series, from the name, the releases and the names of each view."""
+    numbers = [release for _, releases, _ in views for release in range(1, releases + 1)]
+    titles = [
+        f"{name} release {release}" if len(views) > 1 else f"release {release}"
+        for name, releases, _ in views
+        for release in range(1, releases + 1)
+    ]
+    attributes = [None, *recorded.codes]
+    values: dict[str | None, NDArray[Any]] = {name: np.empty(len(recorded.value), object) for name in attributes}
+    keys = np.full(len(recorded.person), None, object)
+    for _, _, names in views:
+        places = np.searchsorted(recorded.value, names.texts["value"])
+        for place, texts in enumerate(values.values()):
+            texts[places] = names.texts[f"text_{place}"]
+        known = np.isin(names.keys["person"], recorded.person)
+        keys[np.searchsorted(recorded.person, names.keys["person"][known])] = names.keys["key"][known]
+    labels = [label for _, _, names in views for label in names.labels]
+    return Names(numbers, titles, labels, {name: list(texts) for name, texts in values.items()}, list(keys))
 
 
 def count_vulnerable(database: Database, number: int, settings: Settings, release: int, near: bool) -> int | None:
@@ -170,14 +269,16 @@ def count_vulnerable(database: Database, number: int, settings: Settings, releas
     if not has_history(settings):
         return None
     table = vulnerable_table(number)
-    recorded = read_recorded(database, number, settings, release, near)
-    compared = list(comparisons(recorded.series, [release - 1] if near else None))
-    conclusion = conclude(recorded.series, compared)
-    found = vulnerable(recorded.series, requirements(settings.model, recorded.codes), compared, conclusion)
+    now = current_people(number, settings)
+    near_by = f"(SELECT person FROM {now} SEMI JOIN {AFFECTED} USING (reader_class))" if near else None
+    stays = read_stays(database, number, settings, release, near_by)
+    known = recorded([*settings.sensitive, *settings.keep], [(release, stays)])
+    compared = list(comparisons(known.series, [release - 1] if near else None))
+    conclusion = conclude(known.series, compared)
+    found = vulnerable(known.series, requirements(settings.model, known.codes), compared, conclusion)
     if not near:
         database.execute(f"DELETE FROM {table}")
-    database.register("found", pa.table({"person": numbers(recorded.person[found])}))
+    database.register("found", pa.table({"person": numbers(known.person[found])}))
     database.execute(f"INSERT INTO {table} FROM found ANTI JOIN {table} USING (person)")
     database.unregister("found")
-    now = f"(SELECT {person(settings)} AS person FROM {members_table(number)} WHERE class IS NOT NULL)"
     return int(database.value(f"SELECT count(*) FROM {now} SEMI JOIN {table} USING (person)"))

@@ -17,7 +17,7 @@ from kanon_duck.inference.rows import Names
 from kanon_duck.inference.series import Integers, Series, Sets
 from kanon_duck.kernels.regions import covering_classes
 from kanon_duck.settings import QuasiIdentifier, read_quasi_identifiers
-from kanon_duck.snapshot import create_temporary
+from kanon_duck.snapshot import create_temporary, key_text
 from kanon_duck.source import columns as source_columns
 from kanon_duck.source import read_source
 from kanon_duck.sql import Database
@@ -114,7 +114,7 @@ def _read_people(call: Call, audit: Audit, population: exp.Query, columns: dict[
         for name, default in zip(given, (1, audit.releases), strict=True)
     ]
     query = exp.select(
-        *(exp.column(name, quoted=True).as_(f"key_{place}") for place, name in enumerate(key)),
+        key_text([(name, exp.column(name, quoted=True)) for name in key]).as_("key"),
         *(
             exp.column(each.name, quoted=True).as_(f"quasi_identifier_{place}")
             for place, each in enumerate(audit.quasi_identifiers)
@@ -123,8 +123,7 @@ def _read_people(call: Call, audit: Audit, population: exp.Query, columns: dict[
         exp.cast(ends[1], "BIGINT").as_("last_release"),
     ).from_(population.subquery("population"))
     create_temporary(call, PEOPLE, query)
-    names = ", ".join(f"key_{place}" for place in range(len(key)))
-    repeated = call.database.row(f"SELECT {names} FROM {PEOPLE} GROUP BY {names} HAVING count(*) > 1")
+    repeated = call.database.row(f"SELECT key FROM {PEOPLE} GROUP BY key HAVING count(*) > 1")
     if repeated is not None:
         raise KanonError(f"key {', '.join(key)} is not unique in the population: {read.shown(repeated[0])} comes twice")
 
@@ -138,7 +137,7 @@ def _read_release(call: Call, audit: Audit, number: int, text: str) -> None:
     def column(name: str) -> exp.Column:
         return exp.column(read.one_of(argument, name, columns, f"column of {text}"), quoted=True)
 
-    selected: list[exp.Expression] = [exp.cast(exp.Literal.number(number), "BIGINT").as_("release")]
+    selected: list[exp.Expr] = [exp.cast(exp.Literal.number(number), "BIGINT").as_("release")]
     for place, each in enumerate(audit.quasi_identifiers):
         selected.append(exp.cast(column(each.name), "VARCHAR").as_(f"quasi_identifier_{place}"))
         if each.hierarchy is None:
@@ -177,7 +176,8 @@ def _series(database: Database, audit: Audit) -> tuple[Series, Names, dict[str, 
 
 def _candidates(database: Database, audit: Audit, class_stops: Integers) -> list[tuple[Integers, Integers]]:
     """Who may be in which class of each release, by quasi-identifiers."""
-    tables, starts, widths = [], [], []
+    tables: list[NDArray[np.bool_]] = []
+    starts, widths = [], []
     of_people, of_classes = [], []
     for place, each in enumerate(audit.quasi_identifiers):
         name, cells = f"quasi_identifier_{place}", audit.cells(place)
@@ -205,7 +205,7 @@ def _candidates(database: Database, audit: Audit, class_stops: Integers) -> list
                 "of each release by columns first_release and last_release"
             )
         if not lengths.all():
-            key = database.value(f"SELECT key_0 FROM {PEOPLE} WHERE rowid = {int(there[np.argmin(lengths)])}")
+            key = database.value(f"SELECT key FROM {PEOPLE} WHERE rowid = {int(there[np.argmin(lengths)])}")
             raise KanonError(
                 f"population: no class of release {release + 1} covers the person with key {read.shown(key)}: look "
                 "whether the quasi-identifiers are those that the release was made from"
@@ -257,5 +257,7 @@ def _names(database: Database, audit: Audit) -> tuple[Names, dict[str, Integers]
         )
         texts[name] = [text for _, text, _ in data]
         codes[name] = np.array([code for _, _, code in data], np.int64)
-    names = Names(list(range(1, audit.releases + 1)), [label for _, label in labels], texts)
+    releases = list(range(1, audit.releases + 1))
+    keys = [key for (key,) in database.rows(f"SELECT key FROM {PEOPLE} ORDER BY rowid")]
+    names = Names(releases, [f"release {number}" for number in releases], [label for _, label in labels], texts, keys)
     return names, codes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,15 +23,21 @@ class Names:
     ----------
     releases : list of int
         As readers count them.
+    titles : list of str
+        What they are called where several may have the same number.
     labels : list of str
         What readers see of the quasi-identifiers of each class of ``series.classes``.
-    values : dict
+    values : mapping
         Texts of the values, by attribute; the whole tuple under None.
+    keys : sequence of str or None
+        The keys of people, where they are known.
     """
 
     releases: list[int]
+    titles: list[str]
     labels: list[str]
-    values: dict[str | None, list[str]]
+    values: Mapping[str | None, Sequence[str]]
+    keys: Sequence[str | None]
 
 
 def channel_rows(series: Series, names: Names, found: list[Channel]) -> list[Row]:
@@ -42,8 +49,7 @@ def _row(series: Series, names: Names, channel: Channel) -> Row:
     """The row of a channel."""
     texts = names.values[channel.requirement.attribute]
     told = [
-        f"release {names.releases[release]}: "
-        + _shortened([_group(series, names, group, texts) for group in groups], "; ")
+        f"{names.titles[release]}: " + _shortened([_group(series, names, group, texts) for group in groups], "; ")
         for release, groups in ((channel.first, channel.before), (channel.second, channel.after))
         if len(groups)
     ]
@@ -59,10 +65,11 @@ def _row(series: Series, names: Names, channel: Channel) -> Row:
         "candidates": channel.candidates,
         "required": channel.requirement.least,
         "evidence": "; ".join([*told, f"left: {left}"]),
+        "keys": [key for key in (names.keys[person] for person in channel.people) if key is not None],
     }
 
 
-def _group(series: Series, names: Names, group: int, texts: list[str]) -> str:
+def _group(series: Series, names: Names, group: int, texts: Sequence[str]) -> str:
     """Classes of a group with what they hold."""
     places, _ = slices(series.class_stops, np.array([group]))
     entries, _ = slices(series.contents.stops, series.classes[places])

@@ -147,7 +147,8 @@ FROM kanon_private.run('explain',
 -- What is told of an inference channel.
 CREATE OR REPLACE MACRO kanon_private.channel_row() AS
     '[{"kind": "VARCHAR", "from_release": "BIGINT", "to_release": "BIGINT", "attribute": "VARCHAR", "class":
-     "VARCHAR", "victims": "BIGINT", "candidates": "BIGINT", "required": "BIGINT", "evidence": "VARCHAR", "keys": "VARCHAR[]"}]';
+     "VARCHAR", "victims": "BIGINT", "candidates": "BIGINT", "required": "BIGINT", "evidence": "VARCHAR", "compatibility":
+     "VARCHAR[]", "keys": "VARCHAR[]"}]';
 
 CREATE OR REPLACE MACRO kanon.audit(releases := NULL, population := NULL, key := NULL, quasi_identifiers := NULL,
     sensitive := NULL, keep := NULL, k := NULL, l := NULL) AS TABLE

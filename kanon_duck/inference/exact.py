@@ -6,7 +6,8 @@ by themselves, since what they have says nothing of one another.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,8 +31,8 @@ class Exact:
         People of one cell are known the same of; -1 for one who was never there.
     expected : float64, shape (cells, values)
         Mean number of people of the cell with each value, over all assignments of rows to people.
-    low, high : int64, shape (cells, values)
-        Its bounds.
+    low, high : int64, shape (cells + sets, values)
+        Its bounds, and behind them those of the sets that were asked for.
     assignments : float
         Number of assignments.
     """
@@ -44,10 +45,15 @@ class Exact:
 
     def possible(self) -> NDArray[np.bool_]:
         """Which values are possible for a person of each cell."""
-        return self.high > 0
+        return self.high[: len(self.expected)] > 0
 
 
-def enumerate_all(series: Series, people: Integers | None = None, most_steps: int = MOST_STEPS) -> Exact:
+def enumerate_all(
+    series: Series,
+    people: Integers | None = None,
+    sets: Sequence[Integers] = (),
+    most_steps: int = MOST_STEPS,
+) -> Exact:
     """Look at every assignment of values to people that agrees with all releases.
 
     Parameters
@@ -55,6 +61,8 @@ def enumerate_all(series: Series, people: Integers | None = None, most_steps: in
     series : Series
     people : int64, optional
         Only these, and whoever is connected with them through the classes of any release; by default everybody.
+    sets : sequence of int64
+        People of further sets of whom bounds are asked; of a cell all or nobody.
     most_steps : int
 
     Raises
@@ -64,16 +72,14 @@ def enumerate_all(series: Series, people: Integers | None = None, most_steps: in
     """
     cell, some = _atoms(series)
     values = int(series.contents.values.max(initial=-1)) + 1
-    shape = (len(some), values)
-    expected, low, high = np.zeros(shape), np.zeros(shape, np.int64), np.zeros(shape, np.int64)
+    bounds = (len(some) + len(sets), values)
+    found = Exact(cell, np.zeros((len(some), values)), np.zeros(bounds, np.int64), np.zeros(bounds, np.int64), 1.0)
     component = _components(series)
     total = 1.0
     for number in np.unique(component[cell >= 0] if people is None else component[people]):
         these = np.flatnonzero((component == number) & (cell >= 0))
-        total *= _enumerate(
-            series, these[np.argsort(cell[these], kind="stable")], cell, expected, low, high, most_steps
-        )
-    return Exact(cell, expected, low, high, total)
+        total *= _enumerate(series, these[np.argsort(cell[these], kind="stable")], sets, found, most_steps)
+    return replace(found, assignments=total)
 
 
 def _atoms(series: Series) -> tuple[Integers, Integers]:
@@ -95,29 +101,22 @@ def _components(series: Series) -> Integers:
     return nodes[: series.people]
 
 
-def _enumerate(
-    series: Series,
-    people: Integers,
-    cell: Integers,
-    expected: NDArray[np.float64],
-    low: Integers,
-    high: Integers,
-    most_steps: int,
-) -> float:
+def _enumerate(series: Series, people: Integers, sets: Sequence[Integers], found: Exact, most_steps: int) -> float:
     """Look at the people of one component, and write down what is found of their cells."""
-    cells, atom = np.unique(cell[people], return_inverse=True)
-    first = people[np.searchsorted(atom, np.arange(len(cells)))]
-    options = [_options(series, person) for person in first]
-    values = np.concatenate([found for found, _ in options])
+    cells, atom = np.unique(found.cell[people], return_inverse=True)
+    options = [_options(series, person) for person in people[np.searchsorted(atom, np.arange(len(cells)))]]
+    values = np.concatenate([value for value, _ in options])
     rows = np.concatenate([taken.ravel() for _, taken in options])
     widths = np.concatenate([np.full(len(taken), taken.shape[1]) for _, taken in options])
-    weights = np.zeros((len(cells), expected.shape[1]))
-    least = np.full(weights.shape, len(people))
-    most = np.zeros(weights.shape, np.int64)
-    number = np.arange(len(cells))
+    tracked = [np.array([number]) for number in range(len(cells))]
+    tracked += [np.flatnonzero(np.isin(cells, found.cell[members])) for members in sets]
+    weights = np.zeros((len(cells), found.expected.shape[1]))
+    least = np.full((len(tracked), weights.shape[1]), len(people))
+    most = np.zeros(least.shape, np.int64)
     total = enumerate_assignments(
-        atom, np.cumsum([len(found) for found, _ in options]), values, np.cumsum(widths), rows,
-        series.contents.counts.copy(), number + 1, number, weights, least, most, most_steps,
+        atom, np.cumsum([len(value) for value, _ in options]), values, np.cumsum(widths), rows,
+        series.contents.counts.copy(), np.cumsum([len(each) for each in tracked]), np.concatenate(tracked), weights,
+        least, most, most_steps,
     )  # fmt: skip
     if total < 0:
         raise KanonError(
@@ -126,7 +125,10 @@ def _enumerate(
         )
     if total == 0:
         raise KanonError("releases contradict each other: no assignment of their rows to people agrees with all")
-    expected[cells], low[cells], high[cells] = weights / total, least, most
+    places = np.concatenate([cells, np.arange(len(found.expected), len(found.low))])
+    found.expected[cells] = weights / total
+    found.low[places] += least
+    found.high[places] += most
     return total
 
 

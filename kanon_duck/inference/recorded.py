@@ -16,17 +16,19 @@ from kanon_duck.catalog import (
     members_table,
     released_table,
     stays_table,
+    values_table,
     versions_table,
     vulnerable_table,
 )
 from kanon_duck.classes import AFFECTED
 from kanon_duck.inference.bounds import Requirement
 from kanon_duck.inference.channels import vulnerable
+from kanon_duck.inference.compatibility import Part, Region, below_labels, part_of_numbers
 from kanon_duck.inference.conclusion import comparisons, conclude
 from kanon_duck.inference.rows import Names
 from kanon_duck.inference.series import Integers, Series, series_of_classes
 from kanon_duck.members import hash_of
-from kanon_duck.membership import has_history, own_columns, person
+from kanon_duck.membership import cell_columns, has_history, own_columns, person
 from kanon_duck.models import PrivacyModel
 from kanon_duck.release import CLASS, FROM_RELEASE
 from kanon_duck.settings import Settings
@@ -35,6 +37,11 @@ from kanon_duck.sql import Database
 
 STAYS = "temp.kanon_stays"
 """Who was in which version of a class, those of the current release included."""
+
+CELLS = "temp.kanon_cells"
+"""What readers saw of these versions."""
+
+IN_ORDER = "ORDER BY reader_class, from_release"
 
 
 Columns = dict[str, NDArray[Any]]
@@ -184,7 +191,7 @@ class ViewNames:
 
     Attributes
     ----------
-    labels : list of str
+    labels, regions : list
         Of the versions of classes, by reader class and first release.
     texts : dict
         Hash of each value, rising, as ``value``, and texts of the whole, ``text_0``, and its attributes.
@@ -193,6 +200,7 @@ class ViewNames:
     """
 
     labels: list[str]
+    regions: list[Region]
     texts: Columns
     keys: Columns
 
@@ -203,17 +211,14 @@ def read_names(database: Database, number: int, settings: Settings, release: int
         f"{exp.Literal.string(each.name + ' ').sql(dialect='duckdb')} || coalesce(quasi_identifier_{place}, 'NULL')"
         for place, each in enumerate(settings.quasi_identifiers)
     )
-    label = f"concat_ws(', ', {quasi}) AS label"
+    cells = ", ".join(["reader_class", "from_release", *cell_columns(settings)])
     now = f"(SELECT DISTINCT reader_class, from_release FROM {STAYS} WHERE to_release = {release + 1})"
-    labels = database.rows(
-        f"""
-        SELECT any_value(label) FROM (
-            SELECT reader_class, from_release, {label} FROM {versions_table(number)}
-            UNION ALL
-            SELECT reader_class, from_release, {label} FROM {now} JOIN {classes_table(number)} USING (reader_class)
-        ) SEMI JOIN {STAYS} USING (reader_class, from_release)
-        GROUP BY reader_class, from_release ORDER BY reader_class, from_release
-        """
+    classes = f"(SELECT DISTINCT ON (reader_class) * FROM {classes_table(number)})"
+    database.execute(
+        f"CREATE OR REPLACE TEMPORARY TABLE {CELLS} AS SELECT {cells}, concat_ws(', ', {quasi}) AS label FROM ("
+        f"SELECT {cells} FROM {versions_table(number)} UNION ALL "
+        f"SELECT {cells} FROM {now} JOIN {classes} USING (reader_class)) "
+        f"SEMI JOIN {STAYS} USING (reader_class, from_release)"
     )
     columns = own_columns(settings)
     shown = [f"coalesce(CAST({column} AS VARCHAR), 'NULL')" for column in columns]
@@ -221,13 +226,29 @@ def read_names(database: Database, number: int, settings: Settings, release: int
     selected = ", ".join(f"any_value({text}) AS text_{place}" for place, text in enumerate(texts))
     key = key_text([(name, exp.column(f"key_{place}")) for place, name in enumerate(settings.key)])
     return ViewNames(
-        [text for (text,) in labels],
+        [label for (label,) in database.rows(f"SELECT label FROM {CELLS} {IN_ORDER}")],
+        _regions(database, number, settings),
         database.numpy(f"SELECT {hash_of(columns)} AS value, {selected} FROM {STAYS} GROUP BY ALL ORDER BY value"),
         database.numpy(
             f"SELECT {person(settings)} AS person, {key.sql(dialect='duckdb')} AS key "
             f"FROM {members_table(number)} ORDER BY person"
         ),
     )
+
+
+def _regions(database: Database, number: int, settings: Settings) -> list[Region]:
+    """The regions of the versions of classes; of a label, as far as members have had values below it."""
+    parts: list[list[Part]] = []
+    for place, each in enumerate(settings.quasi_identifiers):
+        name = f"quasi_identifier_{place}"
+        if each.hierarchy is None:
+            rows = database.rows(f"SELECT {name}, {name}_min, {name}_max FROM {CELLS} {IN_ORDER}")
+            parts.append([part_of_numbers(*row) for row in rows])
+        else:
+            known = f"(SELECT value FROM {values_table(number)} WHERE quasi_identifier = {place} UNION SELECT NULL)"
+            covered = below_labels(database, each.hierarchy, name, CELLS, known)
+            parts.append([covered[label] for (label,) in database.rows(f"SELECT {name} FROM {CELLS} {IN_ORDER}")])
+    return [list(region) for region in zip(*parts, strict=True)]
 
 
 def names_of(recorded: Recorded, views: list[tuple[str, int, ViewNames]]) -> Names:
@@ -248,7 +269,8 @@ def names_of(recorded: Recorded, views: list[tuple[str, int, ViewNames]]) -> Nam
         known = np.isin(names.keys["person"], recorded.person)
         keys[np.searchsorted(recorded.person, names.keys["person"][known])] = names.keys["key"][known]
     labels = [label for _, _, names in views for label in names.labels]
-    return Names(numbers, titles, labels, {name: list(texts) for name, texts in values.items()}, list(keys))
+    regions = [region for _, _, names in views for region in names.regions]
+    return Names(numbers, titles, labels, {name: list(texts) for name, texts in values.items()}, regions, list(keys))
 
 
 def count_vulnerable(database: Database, number: int, settings: Settings, release: int, near: bool) -> int | None:

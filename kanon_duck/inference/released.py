@@ -12,6 +12,7 @@ from kanon_duck import arguments as read
 from kanon_duck.call import Call
 from kanon_duck.errors import KanonError
 from kanon_duck.inference.bounds import Requirement
+from kanon_duck.inference.compatibility import Part, Region, below_labels, part_of_numbers
 from kanon_duck.inference.regions import series_of_regions
 from kanon_duck.inference.rows import Names
 from kanon_duck.inference.series import Integers, Series, Sets
@@ -259,5 +260,27 @@ def _names(database: Database, audit: Audit) -> tuple[Names, dict[str, Integers]
         codes[name] = np.array([code for _, _, code in data], np.int64)
     releases = list(range(1, audit.releases + 1))
     keys = [key for (key,) in database.rows(f"SELECT key FROM {PEOPLE} ORDER BY rowid")]
-    names = Names(releases, [f"release {number}" for number in releases], [label for _, label in labels], texts, keys)
+    names = Names(
+        releases,
+        [f"release {number}" for number in releases],
+        [label for _, label in labels],
+        texts,
+        _regions(database, audit),
+        keys,
+    )
     return names, codes
+
+
+def _regions(database: Database, audit: Audit) -> list[Region]:
+    """The regions of all classes; of a label, as far as there are people with values below it."""
+    parts: list[list[Part]] = []
+    for place, each in enumerate(audit.quasi_identifiers):
+        cells = audit.cells(place)
+        rows = database.rows(f"SELECT DISTINCT class, {', '.join(cells)} FROM {CONTENTS} ORDER BY class")
+        if each.hierarchy is None:
+            parts.append([part_of_numbers(label, low, high) for _, label, low, high in rows])
+        else:
+            name = f"quasi_identifier_{place}"
+            covered = below_labels(database, each.hierarchy, name, CONTENTS, f"(SELECT {name} AS value FROM {PEOPLE})")
+            parts.append([covered[label] for _, label in rows])
+    return [list(region) for region in zip(*parts, strict=True)]

@@ -9,6 +9,7 @@ import numpy as np
 
 from kanon_duck.call import Row
 from kanon_duck.inference.channels import Channel
+from kanon_duck.inference.compatibility import Region, relation
 from kanon_duck.inference.series import Series, slices
 
 MOST_SHOWN = 8
@@ -29,6 +30,8 @@ class Names:
         What readers see of the quasi-identifiers of each class of ``series.classes``.
     values : mapping
         Texts of the values, by attribute; the whole tuple under None.
+    regions : list of Region
+        Of the classes.
     keys : sequence of str or None
         The keys of people, where they are known.
     """
@@ -37,6 +40,7 @@ class Names:
     titles: list[str]
     labels: list[str]
     values: Mapping[str | None, Sequence[str]]
+    regions: list[Region]
     keys: Sequence[str | None]
 
 
@@ -65,8 +69,19 @@ def _row(series: Series, names: Names, channel: Channel) -> Row:
         "candidates": channel.candidates,
         "required": channel.requirement.least,
         "evidence": "; ".join([*told, f"left: {left}"]),
-        "keys": [key for key in (names.keys[person] for person in channel.people) if key is not None],
+        "compatibility": _compatibility(series, names, channel),
+        "keys": sorted(key for person in channel.people if (key := names.keys[person]) is not None),
     }
+
+
+def _compatibility(series: Series, names: Names, channel: Channel) -> list[str]:
+    """How the regions of the classes of the earlier release lie to those of the later; each relation once."""
+    earlier, later = (
+        {int(number) for group in groups for number in series.classes[slices(series.class_stops, np.array([group]))[0]]}
+        for groups in (channel.before, channel.after)
+    )
+    found = {relation(names.regions[one], names.regions[other]) for one in earlier for other in later}
+    return sorted(each for each in found if each is not None)
 
 
 def _group(series: Series, names: Names, group: int, texts: Sequence[str]) -> str:

@@ -8,7 +8,8 @@ import numpy as np
 
 from kanon_duck.inference.bounds import Requirement
 from kanon_duck.inference.channels import vulnerable
-from kanon_duck.inference.conclusion import comparisons, conclude
+from kanon_duck.inference.comparison import comparisons
+from kanon_duck.inference.conclusion import conclude
 from kanon_duck.inference.exact import Exact, enumerate_all
 from kanon_duck.inference.series import Integers, Series
 from tests.series import random_series
@@ -50,7 +51,7 @@ def measure(seed: int, releases: int, kind: str, least: int = 2, by_rows: bool =
     compared = list(comparisons(made))
     codes = None if by_rows else np.arange(value.max() + 1)
     told = vulnerable(made, [Requirement(None, codes, least)], compared, conclude(made, compared))
-    told_apart = [np.flatnonzero(each.cell == cell) for each in compared for cell in range(len(each.before))]
+    told_apart = [each.people[each.cell_of_people() == cell] for each in compared for cell in range(len(each.before))]
     exact = enumerate_all(made, sets=told_apart if by_rows else ())
     left = rows_left(made, told_apart, exact) if by_rows else exact.possible().sum(axis=1)[exact.cell]
     there = exact.cell >= 0

@@ -9,8 +9,9 @@ import pytest
 from kanon_duck.errors import KanonError
 from kanon_duck.inference.bounds import Requirement, candidates
 from kanon_duck.inference.channels import Channel, channels, vulnerable
+from kanon_duck.inference.comparison import comparisons
 from kanon_duck.inference.compatibility import relation
-from kanon_duck.inference.conclusion import comparisons, conclude
+from kanon_duck.inference.conclusion import conclude
 from kanon_duck.inference.exact import enumerate_all
 from kanon_duck.inference.series import Series, series_of_classes
 from kanon_duck.inference.victim import follow

@@ -8,7 +8,8 @@ import pytest
 from kanon_duck.errors import KanonError
 from kanon_duck.inference.bounds import Requirement
 from kanon_duck.inference.channels import vulnerable
-from kanon_duck.inference.conclusion import comparisons, conclude
+from kanon_duck.inference.comparison import comparisons
+from kanon_duck.inference.conclusion import conclude
 from kanon_duck.inference.exact import enumerate_all
 from kanon_duck.inference.regions import series_of_regions
 from kanon_duck.inference.series import Series, Sets

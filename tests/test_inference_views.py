@@ -72,7 +72,6 @@ def test_the_patients_of_the_paper(byun: duckdb.DuckDBPyConnection) -> None:
     assert told(byun, f"SELECT sum(victims) FROM {AUDIT}") == [(5,)]
 
 
-@pytest.mark.surface
 def test_a_class_in_pieces_tells_though_every_set_of_the_paper_is_diverse(byun: duckdb.DuckDBPyConnection) -> None:
     byun.execute(
         "CREATE TABLE three AS FROM (VALUES (0, 1, 1), (1, 2, 1), (2, 8, 1), (3, 8, 2), (4, 9, 2)) AS t(id, age, first_release)"
@@ -94,7 +93,6 @@ def test_a_class_in_pieces_tells_though_every_set_of_the_paper_is_diverse(byun: 
     ]
 
 
-@pytest.mark.surface
 def test_audits_that_cannot_be_made_say_why(byun: duckdb.DuckDBPyConnection) -> None:
     for change, message in {
         "releases => ['figure_2', 'figure_4']|releases => ['figure_2', 'nothing']": "no table or view nothing",
@@ -178,7 +176,6 @@ def test_what_an_intruder_learns_of_one_person(people: duckdb.DuckDBPyConnection
         told(people, "FROM kanon.attack('masked')")
 
 
-@pytest.mark.surface
 def test_several_views_over_one_source_are_one_series(people: duckdb.DuckDBPyConnection) -> None:
     people.execute(VIEW.replace("'masked'", "'other'").replace("k => 3", "k => 4, independent => true"))
     assert told(people, "FROM kanon.inference_channels('masked')") == []

@@ -84,15 +84,12 @@ def vulnerable(
     found = np.zeros(series.people, bool)
     for comparison in compared:
         for requirement in requirements:
-            _mark(found, comparison.cell, candidates(comparison.concluded, requirement) < requirement.least)
+            few = candidates(comparison.concluded, requirement) < requirement.least
+            found[comparison.people[few[comparison.cell_of_people()]]] = True
     for requirement in requirements:
-        _mark(found, conclusion.cell, candidates(conclusion.concluded, requirement) < requirement.least)
+        few = candidates(conclusion.concluded, requirement) < requirement.least
+        found |= np.append(few, False)[conclusion.cell]  # who is in no cell takes the last element
     return found
-
-
-def _mark(found: NDArray[np.bool_], cell: Integers, broken: NDArray[np.bool_]) -> None:
-    """Mark the people of some cells."""
-    found |= np.append(broken, False)[cell]  # no cell takes the last element
 
 
 def _single(series: Series, requirement: Requirement, victims: NDArray[np.bool_]) -> list[Channel]:
@@ -123,11 +120,10 @@ def _between(
     at_sight = candidates(comparison.compared, requirement)
     left = candidates(comparison.concluded, requirement)
     broken = np.flatnonzero(left < requirement.least)
-    order = np.argsort(comparison.cell, kind="stable")
-    stops = np.searchsorted(comparison.cell[order], np.arange(len(left)), side="right")
+    stops = np.cumsum(comparison.compared.sizes)
     found = []
     for cell in broken:
-        people = order[stops[cell] - comparison.compared.sizes[cell] : stops[cell]]
+        people = np.sort(comparison.people[stops[cell] - comparison.compared.sizes[cell] : stops[cell]])
         if victims[people].all():
             continue
         victims[people] = True

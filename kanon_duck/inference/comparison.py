@@ -6,21 +6,15 @@ images of these sets for people who leave, and complement sets. Compatible class
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from kanon_duck.inference.bounds import Cells, lying_in, tightened
-from kanon_duck.inference.series import NOBODY, Integers, Series, Sets, slices
-from kanon_duck.kernels.atoms import connect
-
-
-class Groups(NamedTuple):
-    """Group of each person in two releases."""
-
-    before: Integers
-    after: Integers
+from kanon_duck.inference.series import NOBODY, Integers, Series, Sets, grouped, joined, slices
+from kanon_duck.kernels.atoms import spread
 
 
 @dataclass(frozen=True)
@@ -33,8 +27,8 @@ class Comparison:
         The releases.
     before, after : int64, shape (cells,)
         Groups of each cell, ``NOBODY`` where the release does not have these people.
-    cell : int64, shape (people,)
-        Cell of each person, -1 for one of whom the two releases tell nothing new.
+    people : int64
+        The people of all cells, cell by cell.
     compared : Cells
         By the sets of Fig. 6 alone.
     concluded : Cells
@@ -45,69 +39,99 @@ class Comparison:
     second: int
     before: Integers
     after: Integers
-    cell: Integers
+    people: Integers
     compared: Cells
     concluded: Cells
 
+    def cell_of_people(self) -> Integers:
+        """The cell of each of the people."""
+        return np.repeat(np.arange(len(self.before)), self.compared.sizes)
 
-def compare(series: Series, first: int, second: int, groups: Groups) -> Comparison | None:
-    """Compare two releases; None where no other two tell less.
 
-    Only what changes right after the first and right before the second is looked at: other pairs of releases show
-    the rest.
+class _Index(NamedTuple):
+    """Who is where, for `spread`."""
+
+    blocks: Integers
+    block_stops: Integers
+    block_groups: Integers
+    group_stops: Integers
+    group_people: Integers
+    person_stops: Integers
+    person_groups: Integers
+    begins: Integers
+    ends: Integers
+    person_mark: Integers
+    block_mark: Integers
+
+
+def comparisons(series: Series, second: Iterable[int] | None = None) -> Iterator[Comparison]:
+    """Compare every pair of releases, as far as it tells something that no pair between them tells.
+
+    What two releases show of a class that is the same in a release between them, that one shows as well: so only
+    people are looked at whom classes that end right after the first connect with classes that begin with the second.
+
+    Parameters
+    ----------
+    second : iterable of int, optional
+        The later release of each pair; by default all.
     """
-    cell, before, after = _cells(series, first, second, groups)
-    if not len(before):
-        return None
-    sizes = np.bincount(cell[cell >= 0], minlength=len(before))
+    blocks = series.blocks()
+    index = _Index(
+        blocks,
+        *grouped(blocks, np.arange(len(blocks)), len(series.sets)),
+        *grouped(series.group, series.person, len(blocks)),
+        *grouped(series.person, series.group, series.people),
+        series.begins,
+        series.ends,
+        np.full(series.people, -1),
+        np.full(len(series.sets), -1),
+    )
+    ending_stops, ending = grouped(series.ends, np.arange(len(blocks)), series.releases + 1)
+    mark = 0
+    for later in np.intersect1d(series.begins, np.arange(series.releases) if second is None else list(second)):
+        for earlier in reversed(range(int(later))):
+            seeds = blocks[ending[ending_stops[earlier] : ending_stops[earlier + 1]]]
+            if len(seeds):
+                found = spread(seeds, earlier, later, *index, mark)
+                mark += 1
+                if len(found[0]):
+                    yield _compare(series, earlier, int(later), *found)
+
+
+def _compare(
+    series: Series, first: int, second: int, people: Integers, group_before: Integers, group_after: Integers
+) -> Comparison:
+    """Compare two releases by the people whom `spread` has found, with their groups in both."""
+    count = len(series.begins) + 1
+    pairs, cell, sizes = np.unique(
+        (group_before + 1) * count + group_after + 1, return_inverse=True, return_counts=True
+    )
+    before, after = pairs // count - 1, pairs % count - 1
     blocks = series.blocks()
     block_before = np.where(before >= 0, blocks[before], NOBODY)
     block_after = np.where(after >= 0, blocks[after], NOBODY)
     gained, gainers = _beyond(series.sets, block_before, block_after)
     lost, losers = _beyond(series.sets, block_after, block_before)
-    known = series.sets.extended(gained).extended(lost)
-    numbers = np.arange(len(before))
-    pairs = [_sets_of(series, before, numbers), _sets_of(series, after, numbers)]
-    for (of_cell, number), offset in ((gainers, len(series.sets)), (losers, len(series.sets) + len(gained))):
-        pairs.append((of_cell, number + offset))
-    of_cell, sets = (np.concatenate(parts) for parts in zip(*pairs, strict=True))
-    order = np.argsort(of_cell, kind="stable")
-    set_stops = np.cumsum(np.bincount(of_cell, minlength=len(before)))
-    compared, links = lying_in(sizes, set_stops, sets[order], known)
-    return Comparison(first, second, before, after, cell, compared, tightened(compared, links, known))
+    # only the sets at hand, numbered anew
+    own = [_sets_of(series, before), _sets_of(series, after)]
+    numbers = np.unique(np.concatenate([sets for _, sets in own]))
+    known = joined([series.sets.take(numbers), gained, lost])
+    of_cell = np.concatenate([cells for cells, _ in own] + [gainers[0], losers[0]])
+    sets = np.concatenate(
+        [np.searchsorted(numbers, sets) for _, sets in own]
+        + [gainers[1] + len(numbers), losers[1] + len(numbers) + len(gained)]
+    )
+    set_stops, cell_sets = grouped(of_cell, sets, len(pairs))
+    compared, links = lying_in(sizes, set_stops, cell_sets, known)
+    members = people[np.argsort(cell, kind="stable")]
+    return Comparison(first, second, before, after, members, compared, tightened(compared, links, known))
 
 
-def _cells(series: Series, first: int, second: int, groups: Groups) -> tuple[Integers, Integers, Integers]:
-    """Number the pairs of groups that people are in, where these two releases tell something new."""
-    before, after = groups
-    count = len(series.begins)
-    moved = np.flatnonzero(before != after)
-    # a group that is in neither release has a node of its own that nothing connects
-    roots = np.arange(len(series.sets))
-    blocks = series.blocks()
-    inner = np.repeat(blocks, np.diff(series.group_stops, prepend=0))
-    connect(series.group_sets, inner, roots)
-    both = moved[(before[moved] >= 0) & (after[moved] >= 0)]
-    connect(blocks[before[both]], blocks[after[both]], roots)
-    root_before = np.where(before >= 0, roots[blocks[before]], NOBODY)
-    root_after = np.where(after >= 0, roots[blocks[after]], NOBODY)
-    ended = np.zeros(len(series.sets) + 1, bool)
-    begun = np.zeros(len(series.sets) + 1, bool)
-    ended[root_before[(before >= 0) & (series.ends[before] == first + 1)]] = True
-    begun[root_after[(after >= 0) & (series.begins[after] == second)]] = True
-    root = np.maximum(root_before, root_after)
-    told = moved[ended[root[moved]] & begun[root[moved]]]
-    pairs, of_person = np.unique((before[told] + 1) * (count + 1) + after[told] + 1, return_inverse=True)
-    cell = np.full(series.people, -1)
-    cell[told] = of_person
-    return cell, pairs // (count + 1) - 1, pairs % (count + 1) - 1
-
-
-def _sets_of(series: Series, groups: Integers, cells: Integers) -> tuple[Integers, Integers]:
+def _sets_of(series: Series, groups: Integers) -> tuple[Integers, Integers]:
     """Pairs of a cell and a set that its people's group lies in."""
-    there = groups >= 0
+    there = np.flatnonzero(groups >= 0)
     places, lengths = slices(series.group_stops, groups[there])
-    return np.repeat(cells[there], lengths), series.group_sets[places]
+    return np.repeat(there, lengths), series.group_sets[places]
 
 
 def _beyond(sets: Sets, source: Integers, host: Integers) -> tuple[Sets, tuple[Integers, Integers]]:
@@ -126,31 +150,27 @@ def _beyond(sets: Sets, source: Integers, host: Integers) -> tuple[Sets, tuple[I
     tuple
         Pairs of a cell of people who are in the other release alone and such a set.
     """
-    pairs = np.unique(np.stack([source, host]), axis=1)
-    leaves = np.unique(pairs[0][pairs[1] == NOBODY])
-    arrives = np.unique(host[source == NOBODY])
-    touched = np.unique(pairs[0][np.isin(pairs[1], arrives)])
-    whole = np.setdiff1d(touched, np.append(leaves, NOBODY))
-    pairs = pairs[:, np.isin(pairs[0], whole)]
-    number = np.searchsorted(whole, pairs[0])
-    held, lengths = slices(sets.stops, pairs[1])
+    span = int(max(source.max(), host.max())) + 2
+    pairs = np.unique((source + 1) * span + host + 1)
+    of_source, of_host = pairs // span - 1, pairs % span - 1
+    leaves = of_source[of_host == NOBODY]
+    arrives = of_host[of_source == NOBODY]
+    whole = np.setdiff1d(of_source[np.isin(of_host, arrives)], np.append(leaves, NOBODY))
+    chosen = np.isin(of_source, whole)
+    number, hosts = np.searchsorted(whole, of_source[chosen]), of_host[chosen]
+    held, lengths = slices(sets.stops, hosts)
     own, own_lengths = slices(sets.stops, whole)
-    entries = np.concatenate([np.repeat(number, lengths), np.repeat(np.arange(len(whole)), own_lengths)])
-    values = np.concatenate([sets.values[held], sets.values[own]])
-    counts = np.concatenate([sets.counts[held], -sets.counts[own]])
-    order = np.lexsort((values, entries))
-    entries, values, counts = entries[order], values[order], counts[order]
-    starts = np.flatnonzero(np.diff(entries, prepend=-1) | np.diff(values, prepend=-1))
-    sums = np.add.reduceat(counts, starts) if len(starts) else counts
-    entries, values = entries[starts][sums > 0], values[starts][sums > 0]
-    sums = sums[sums > 0]
-    beyond = Sets(
-        np.searchsorted(entries, np.arange(len(whole)), side="right"), values, sums, np.zeros_like(sums), sums
-    )
+    values = int(sets.values.max()) + 1
+    entries = np.concatenate([np.repeat(number, lengths), np.repeat(np.arange(len(whole)), own_lengths)]) * values
+    entries += np.concatenate([sets.values[held], sets.values[own]])
+    distinct, place = np.unique(entries, return_inverse=True)
+    sums = np.bincount(place, np.concatenate([sets.counts[held], -sets.counts[own]]), len(distinct)).astype(np.int64)
+    distinct, sums = distinct[sums > 0], sums[sums > 0]
+    stops = np.searchsorted(distinct, values * (np.arange(len(whole)) + 1))
+    beyond = Sets(stops, distinct % values, sums, np.zeros_like(sums), sums)
     absent = np.flatnonzero(source == NOBODY)
-    order = np.argsort(pairs[1], kind="stable")
-    hosts, sources = pairs[1][order], number[order]
-    first, last = np.searchsorted(hosts, host[absent]), np.searchsorted(hosts, host[absent], side="right")
-    places, lengths = slices(np.cumsum(last - first), np.arange(len(absent)))
-    shift = np.repeat(first - np.cumsum(last - first) + (last - first), last - first)
-    return beyond, (np.repeat(absent, lengths), sources[places + shift])
+    arrived, position = np.unique(host[absent], return_inverse=True)
+    joined = np.isin(hosts, arrived)
+    host_stops, sources = grouped(np.searchsorted(arrived, hosts[joined]), number[joined], len(arrived))
+    places, lengths = slices(host_stops, position)
+    return beyond, (np.repeat(absent, lengths), sources[places])

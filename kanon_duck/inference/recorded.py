@@ -23,8 +23,9 @@ from kanon_duck.catalog import (
 from kanon_duck.classes import AFFECTED
 from kanon_duck.inference.bounds import Requirement
 from kanon_duck.inference.channels import vulnerable
+from kanon_duck.inference.comparison import comparisons
 from kanon_duck.inference.compatibility import Part, Region, below_labels, part_of_numbers
-from kanon_duck.inference.conclusion import comparisons, conclude
+from kanon_duck.inference.conclusion import conclude
 from kanon_duck.inference.rows import Names
 from kanon_duck.inference.series import Integers, Series, series_of_classes
 from kanon_duck.members import hash_of
@@ -94,11 +95,7 @@ def read_stays(database: Database, number: int, settings: Settings, release: int
         they have been in, and the present classes of everybody in those. By default everything.
     """
     _collect(database, number, settings, release, people)
-    columns = own_columns(settings)
-    hashes = "".join(f", hash({name}) AS code_{place}" for place, name in enumerate(columns))
-    return database.numpy(
-        f"SELECT person, reader_class, from_release, to_release, {hash_of(columns)} AS value{hashes} FROM {STAYS}"
-    )
+    return database.numpy(f"FROM {STAYS}")
 
 
 def recorded(attributes: list[str], views: list[tuple[int, Columns]]) -> Recorded:
@@ -116,14 +113,15 @@ def recorded(attributes: list[str], views: list[tuple[int, Columns]]) -> Recorde
     view = np.repeat(np.arange(len(views)), [len(columns["person"]) for _, columns in views])
     people, of_person, person_number = _numbered(stays["person"])
     values, of_value, value_number = _numbered(stays["value"])
-    versions, of_version, group = np.unique(
-        np.stack([view, stays["reader_class"], stays["from_release"]]), axis=1, return_index=True, return_inverse=True
+    span = int(stays["reader_class"].max(initial=0)) + 1
+    first_release = stays["from_release"] + offsets[view] - 1
+    _, of_version, group = np.unique(
+        (view * span + stays["reader_class"]) * offsets[-1] + first_release, return_index=True, return_inverse=True
     )
-    shift = offsets[versions[0]] - 1
+    ends = (stays["to_release"] + offsets[view] - 1)[of_version]
     series = series_of_classes(
-        len(people), int(offsets[-1]), person_number, group.ravel(), versions[2] + shift,
-        stays["to_release"][of_version] + shift, value_number[of_person],
-    )  # fmt: skip
+        len(people), int(offsets[-1]), person_number, group, first_release[of_version], ends, value_number[of_person]
+    )
     codes = {name: _numbered(stays[f"code_{place}"][of_value])[2] for place, name in enumerate(attributes)}
     return Recorded(series, people, values, codes)
 
@@ -154,34 +152,36 @@ def companions(number: int, settings: Settings, person_number: int) -> str:
 
 def _collect(database: Database, number: int, settings: Settings, release: int, people: str | None) -> None:
     """Put the stays together that are to be looked at."""
-    now, stays = current_people(number, settings), stays_table(number)
-    own = ", ".join(["person", "reader_class", *own_columns(settings)])
+    now, stays, columns = current_people(number, settings), stays_table(number), own_columns(settings)
+    hashes = "".join(f", hash({name}) AS code_{place}" for place, name in enumerate(columns))
+    numbered = f"person, reader_class, {hash_of(columns)} AS value{hashes}"
     chosen, standing = "", ""
     if people is not None:
+        database.execute(f"CREATE OR REPLACE TEMPORARY TABLE kanon_near AS SELECT DISTINCT person FROM {people}")
         database.execute(
             "CREATE OR REPLACE TEMPORARY TABLE kanon_touched AS SELECT DISTINCT reader_class, from_release "
-            f"FROM {stays} SEMI JOIN {people} USING (person)"
+            f"FROM {stays} SEMI JOIN temp.kanon_near USING (person)"
         )
         chosen = "SEMI JOIN temp.kanon_touched USING (reader_class, from_release)"
     versions = f"(SELECT reader_class, from_release, to_release FROM {versions_table(number)})"
     database.execute(
-        f"CREATE OR REPLACE TEMPORARY TABLE {STAYS} AS SELECT {own}, from_release, to_release "
+        f"CREATE OR REPLACE TEMPORARY TABLE {STAYS} AS SELECT {numbered}, from_release, to_release "
         f"FROM {stays} {chosen} JOIN {versions} USING (reader_class, from_release)"
     )
     if people is not None:
-        around = f"(SELECT person FROM {STAYS} UNION ALL SELECT person FROM {people})"
-        standing = f"SEMI JOIN (SELECT reader_class FROM {now} SEMI JOIN {around} USING (person)) USING (reader_class)"
-    released = (
-        exp.select(
-            exp.column(CLASS, quoted=True).as_("reader_class"),
-            exp.Min(this=exp.column(FROM_RELEASE, quoted=True)).as_("from_release"),
+        around = f"(SELECT person FROM {STAYS} UNION SELECT person FROM temp.kanon_near)"
+        database.execute(
+            "CREATE OR REPLACE TEMPORARY TABLE kanon_standing AS SELECT DISTINCT reader_class "
+            f"FROM {now} SEMI JOIN {around} USING (person)"
         )
-        .from_(released_table(settings.name))
-        .group_by(exp.column(CLASS, quoted=True))
-    )
+        standing = "SEMI JOIN temp.kanon_standing USING (reader_class)"
+    released = exp.select(
+        exp.column(CLASS, quoted=True).as_("reader_class"), exp.column(FROM_RELEASE, quoted=True).as_("from_release")
+    ).from_(released_table(settings.name))
+    begins = f"(SELECT DISTINCT * FROM ({released.sql(dialect='duckdb')}) {standing})"
     database.execute(
-        f"INSERT INTO {STAYS} BY NAME SELECT {own}, from_release, CAST({release + 1} AS BIGINT) AS to_release "
-        f"FROM {now} {standing} JOIN ({released.sql(dialect='duckdb')}) USING (reader_class)"
+        f"INSERT INTO {STAYS} BY NAME SELECT {numbered}, from_release, CAST({release + 1} AS BIGINT) AS to_release "
+        f"FROM {now} JOIN {begins} USING (reader_class)"
     )
 
 
@@ -224,11 +224,17 @@ def read_names(database: Database, number: int, settings: Settings, release: int
     shown = [f"coalesce(CAST({column} AS VARCHAR), 'NULL')" for column in columns]
     texts = [f"concat_ws(', ', {', '.join(shown)})" if shown else "'a row'", *shown]
     selected = ", ".join(f"any_value({text}) AS text_{place}" for place, text in enumerate(texts))
+    own = ", ".join(columns) if columns else "NULL"
+    held = f"(SELECT {own} FROM {stays_table(number)} UNION ALL SELECT {own} FROM {members_table(number)})"
+    value = f"{hash_of(columns)} AS value"
     key = key_text([(name, exp.column(f"key_{place}")) for place, name in enumerate(settings.key)])
     return ViewNames(
         [label for (label,) in database.rows(f"SELECT label FROM {CELLS} {IN_ORDER}")],
         _regions(database, number, settings),
-        database.numpy(f"SELECT {hash_of(columns)} AS value, {selected} FROM {STAYS} GROUP BY ALL ORDER BY value"),
+        database.numpy(
+            f"SELECT {value}, {selected} FROM {held} GROUP BY value "
+            f"HAVING value IN (SELECT value FROM {STAYS}) ORDER BY value"
+        ),
         database.numpy(
             f"SELECT {person(settings)} AS person, {key.sql(dialect='duckdb')} AS key "
             f"FROM {members_table(number)} ORDER BY person"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from kanon_duck.errors import KanonError
-from kanon_duck.inference.series import Integers, Series, Sets, slices
+from kanon_duck.inference.series import Integers, Series, Sets, joined, slices
 from kanon_duck.kernels.atoms import connect, split_by_sets
 
 
@@ -40,9 +40,9 @@ def series_of_regions(
         else contents.stops
     )
     parts: list[tuple[Integers, ...]] = []
-    sets = Sets(*(np.array([], np.int64),) * 5)
+    known: list[Sets] = []
     group_classes: list[Integers] = []
-    groups = 0
+    groups = sets = 0
     begins: list[int] = []
     for release, (person, number) in enumerate(candidates):
         first = int(class_stops[release - 1]) if release else 0
@@ -59,18 +59,20 @@ def series_of_regions(
         shift = np.repeat(starts - np.cumsum(lengths) + lengths, lengths)
         classes = number[places + shift]
         more, group_stops, group_sets = _sets(contents, first, len(own), lengths, classes)
-        parts.append((there, group + groups, group_stops, group_sets + len(sets)))
+        parts.append((there, group + groups, group_stops, group_sets + sets))
         group_classes += [lengths, classes + first]
-        sets = sets.extended(more)
+        known.append(more)
+        sets += len(more)
         groups += len(lengths)
         begins += [release] * len(lengths)
     person, group = (np.concatenate([part[place] for part in parts]) for place in (0, 1))
     group_sets = np.concatenate([part[3] for part in parts])
     group_stops = np.cumsum(np.concatenate([np.diff(part[2], prepend=0) for part in parts]))
     first_release = np.array(begins)
+    lengths, classes = (np.concatenate(group_classes[place::2]) for place in (0, 1))
     return Series(
-        people, len(candidates), person, group, first_release, first_release + 1, group_stops, group_sets, sets,
-        np.cumsum(np.concatenate(group_classes[::2])), np.concatenate(group_classes[1::2]), contents,
+        people, len(candidates), person, group, first_release, first_release + 1, group_stops, group_sets,
+        joined(known), np.cumsum(lengths), classes, contents,
     )  # fmt: skip
 
 
@@ -129,7 +131,7 @@ def _sets(
     sets = np.concatenate([pair[1] for pair in pairs])
     order = np.lexsort((np.concatenate([np.full(len(pair[0]), pair[2]) for pair in pairs]), of_group))
     group_stops = np.cumsum(np.bincount(of_group, minlength=len(lengths)))
-    return unions.extended(among).extended(blocks), group_stops, sets[order]
+    return joined([unions, among, blocks]), group_stops, sets[order]
 
 
 def _united(contents: Sets, classes: Integers, stops: Integers) -> Sets:

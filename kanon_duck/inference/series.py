@@ -42,16 +42,10 @@ class Sets:
         """Number of sets."""
         return len(self.stops)
 
-    def extended(self, more: Sets) -> Sets:
-        """These sets, and further ones behind them."""
-        offset = self.stops[-1] if len(self) else 0
-        return Sets(
-            np.concatenate([self.stops, more.stops + offset]),
-            np.concatenate([self.values, more.values]),
-            np.concatenate([self.counts, more.counts]),
-            np.concatenate([self.low, more.low]),
-            np.concatenate([self.high, more.high]),
-        )
+    def take(self, chosen: Integers) -> Sets:
+        """Some of these sets."""
+        places, lengths = slices(self.stops, chosen)
+        return Sets(np.cumsum(lengths), self.values[places], self.counts[places], self.low[places], self.high[places])
 
 
 @dataclass(frozen=True)
@@ -91,13 +85,6 @@ class Series:
     classes: Integers
     contents: Sets
 
-    def groups_at(self, release: int) -> Integers:
-        """Group of each person in a release, ``NOBODY`` of one who is not in it."""
-        groups = np.full(self.people, NOBODY)
-        there = (self.begins[self.group] <= release) & (release < self.ends[self.group])
-        groups[self.person[there]] = self.group[there]
-        return groups
-
     def blocks(self) -> Integers:
         """The block of each group."""
         return self.group_sets[self.group_stops - 1]
@@ -116,11 +103,27 @@ def series_of_classes(
     value : int64, shape (people,)
         What each person has; of it, the series holds only how often it is in each class.
     """
-    pairs, counts = np.unique(np.stack([group, value[person]]), axis=1, return_counts=True)
+    values = int(value.max(initial=-1)) + 1
+    pairs, counts = np.unique(group * values + value[person], return_counts=True)
     number = np.arange(len(begins))
-    stops = np.searchsorted(pairs[0], number, side="right")
-    sets = Sets(stops, pairs[1], counts, counts, counts)
+    stops = np.searchsorted(pairs, values * (number + 1))
+    sets = Sets(stops, pairs % max(values, 1), counts, counts, counts)
     return Series(people, releases, person, group, begins, ends, number + 1, number, sets, number + 1, number, sets)
+
+
+def joined(parts: list[Sets]) -> Sets:
+    """All sets of some lists, one list behind the other."""
+    shifts = np.cumsum([0] + [len(part.values) for part in parts])
+    return Sets(
+        np.concatenate([part.stops + shift for part, shift in zip(parts, shifts, strict=False)]),
+        *(np.concatenate([getattr(part, name) for part in parts]) for name in ("values", "counts", "low", "high")),
+    )
+
+
+def grouped(keys: Integers, elements: Integers, count: int) -> tuple[Integers, Integers]:
+    """Put elements together that have the same key, from 0 to below ``count``: where each list ends, and all lists."""
+    stops = np.cumsum(np.bincount(keys, minlength=count))
+    return stops, elements[np.argsort(keys, kind="stable")]
 
 
 def slices(stops: Integers, chosen: Integers) -> tuple[Integers, Integers]:

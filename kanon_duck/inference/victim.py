@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_duck.inference.comparison import Comparison, Groups, compare
+from kanon_duck.inference.comparison import Comparison, comparisons
 from kanon_duck.inference.conclusion import conclude
 from kanon_duck.inference.exact import enumerate_all
 from kanon_duck.inference.series import NOBODY, Integers, Series, Sets, slices
@@ -56,20 +56,16 @@ def follow(series: Series, victim: int, titles: list[str], exact: bool) -> list[
     steps: list[Step] = []
     compared: list[Comparison] = []
     possible: Integers | None = None
+    groups = series.group[series.person == victim]
     for release in range(series.releases):
         known = _until(series, release + 1)
-        after = series.groups_at(release)
-        new = [
-            found
-            for earlier in reversed(range(release))
-            if (found := compare(series, earlier, release, Groups(series.groups_at(earlier), after))) is not None
-        ]
+        new = list(comparisons(series, [release]))
         compared += new
-        own = after[victim]
+        own = next((int(group) for group in groups if series.begins[group] <= release < series.ends[group]), NOBODY)
         if own == NOBODY and possible is None:
             continue
         values, probabilities = _exactly(known, victim) if exact else _within_bounds(known, victim, compared)
-        narrowed_by = _cause(series, victim, int(own), possible, values, new, titles, release)
+        narrowed_by = _cause(series, victim, own, possible, values, new, titles, release)
         rows = None if own == NOBODY else int(series.contents.counts[_entries(series.contents, own)].sum())
         possible = values
         steps.append(Step(release, rows, values, probabilities, narrowed_by))
@@ -131,9 +127,8 @@ def _cause(
             return f"the class in {titles[release]}"
     assert left is not None
     for comparison in compared:
-        cell = int(comparison.cell[victim])
-        if cell >= 0:
-            known = comparison.concluded.known
+        known = comparison.concluded.known
+        for cell in comparison.cell_of_people()[comparison.people == victim]:
             if len(np.intersect1d(left, known.values[_entries(known, cell)])) == len(after):
                 return f"{titles[comparison.first]} and {titles[release]} compared"
     return f"all releases up to {titles[release]} together"

@@ -121,16 +121,19 @@ def _end(database: Database, number: int, settings: Settings, release: int, clas
     released = exp.select(
         exp.column(CLASS, quoted=True).as_("reader_class"), exp.column(FROM_RELEASE, quoted=True).as_("from_release")
     ).from_(released_table(settings.name))
-    versions = f"(SELECT DISTINCT * FROM ({released.sql(dialect='duckdb')}))"
+    database.execute(
+        "CREATE OR REPLACE TEMPORARY TABLE kanon_versions AS SELECT DISTINCT reader_class, from_release "
+        f"FROM ({released.sql(dialect='duckdb')}) SEMI JOIN {classes} USING (reader_class)"
+    )
     own, cells = (", ".join(["reader_class", *names]) for names in (own_columns(settings), cell_columns(settings)))
     database.execute(
         f"INSERT INTO {stays_table(number)} BY NAME SELECT person, {own}, from_release "
         f"FROM {members} JOIN (SELECT class, reader_class FROM {classes}) USING (class) "
-        f"JOIN {versions} USING (reader_class)"
+        "JOIN temp.kanon_versions USING (reader_class)"
     )
     database.execute(
         f"INSERT INTO {versions_table(number)} BY NAME SELECT DISTINCT ON (reader_class) {cells}, from_release, "
-        f"CAST({release} AS BIGINT) AS to_release FROM {classes} JOIN {versions} USING (reader_class)"
+        f"CAST({release} AS BIGINT) AS to_release FROM {classes} JOIN temp.kanon_versions USING (reader_class)"
     )
 
 

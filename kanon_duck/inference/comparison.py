@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from kanon_duck.inference.bounds import Cells, lying_in, tightened
-from kanon_duck.inference.series import NOBODY, Integers, Series, Sets, grouped, joined, slices
-from kanon_duck.kernels.atoms import spread
+from kanon_duck.inference.series import NOBODY, Integers, Series, Sets, joined, slices
+from kanon_duck.kernels.atoms import in_lists, spread
 
 
 @dataclass(frozen=True)
@@ -76,17 +76,15 @@ def comparisons(series: Series, second: Iterable[int] | None = None) -> Iterator
         The later release of each pair; by default all.
     """
     blocks = series.blocks()
+    numbers = np.arange(len(blocks))
+    block_stops, block_groups = in_lists(blocks, numbers, len(series.sets))
+    group_stops, group_people = in_lists(series.group, series.person, len(blocks))
+    person_stops, person_groups = in_lists(series.person, series.group, series.people)
     index = _Index(
-        blocks,
-        *grouped(blocks, np.arange(len(blocks)), len(series.sets)),
-        *grouped(series.group, series.person, len(blocks)),
-        *grouped(series.person, series.group, series.people),
-        series.begins,
-        series.ends,
-        np.full(series.people, -1),
-        np.full(len(series.sets), -1),
-    )
-    ending_stops, ending = grouped(series.ends, np.arange(len(blocks)), series.releases + 1)
+        blocks, block_stops, block_groups, group_stops, group_people, person_stops, person_groups,
+        series.begins, series.ends, np.full(series.people, -1), np.full(len(series.sets), -1),
+    )  # fmt: skip
+    ending_stops, ending = in_lists(series.ends, numbers, series.releases + 1)
     mark = 0
     for later in np.intersect1d(series.begins, np.arange(series.releases) if second is None else list(second)):
         for earlier in reversed(range(int(later))):
@@ -121,7 +119,7 @@ def _compare(
         [np.searchsorted(numbers, sets) for _, sets in own]
         + [gainers[1] + len(numbers), losers[1] + len(numbers) + len(gained)]
     )
-    set_stops, cell_sets = grouped(of_cell, sets, len(pairs))
+    set_stops, cell_sets = in_lists(of_cell, sets, len(pairs))
     compared, links = lying_in(sizes, set_stops, cell_sets, known)
     members = people[np.argsort(cell, kind="stable")]
     return Comparison(first, second, before, after, members, compared, tightened(compared, links, known))
@@ -171,6 +169,6 @@ def _beyond(sets: Sets, source: Integers, host: Integers) -> tuple[Sets, tuple[I
     absent = np.flatnonzero(source == NOBODY)
     arrived, position = np.unique(host[absent], return_inverse=True)
     joined = np.isin(hosts, arrived)
-    host_stops, sources = grouped(np.searchsorted(arrived, hosts[joined]), number[joined], len(arrived))
+    host_stops, sources = in_lists(np.searchsorted(arrived, hosts[joined]), number[joined], len(arrived))
     places, lengths = slices(host_stops, position)
     return beyond, (np.repeat(absent, lengths), sources[places])

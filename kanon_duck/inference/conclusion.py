@@ -9,8 +9,8 @@ import numpy as np
 
 from kanon_duck.inference.bounds import Cells, lying_in, tightened
 from kanon_duck.inference.comparison import Comparison
-from kanon_duck.inference.series import Integers, Series, Sets, grouped, joined, slices
-from kanon_duck.kernels.atoms import split_by_sets
+from kanon_duck.inference.series import Integers, Series, Sets, joined, slices
+from kanon_duck.kernels.atoms import in_lists, split_by_sets
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,8 @@ def conclude(series: Series, compared: Iterable[Comparison]) -> Conclusion:
 def _told_apart(count: int, people: Integers, sets: Integers, known: Sets) -> Conclusion:
     """Tell people apart by the sets that they are in, given as pairs of a person and a set."""
     atoms = np.zeros(count, np.int64)
-    split_by_sets(*grouped(sets, people, len(known)), atoms)
-    stops, sets_of_people = grouped(people, sets, count)
+    split_by_sets(*in_lists(sets, people, len(known)), atoms)
+    stops, sets_of_people = in_lists(people, sets, count)
     there = np.flatnonzero(np.diff(stops, prepend=0))
     _, some, of_person, sizes = np.unique(atoms[there], return_index=True, return_inverse=True, return_counts=True)
     cell = np.full(count, -1)

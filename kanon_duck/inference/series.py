@@ -120,12 +120,6 @@ def joined(parts: list[Sets]) -> Sets:
     )
 
 
-def grouped(keys: Integers, elements: Integers, count: int) -> tuple[Integers, Integers]:
-    """Put elements together that have the same key, from 0 to below ``count``: where each list ends, and all lists."""
-    stops = np.cumsum(np.bincount(keys, minlength=count))
-    return stops, elements[np.argsort(keys, kind="stable")]
-
-
 def slices(stops: Integers, chosen: Integers) -> tuple[Integers, Integers]:
     """Places of all elements of some of the lists that stand one behind the other, and how many each has.
 

@@ -1,9 +1,37 @@
-"""Tells people apart by the sets they are in."""
+"""Who is in which set: lists by set or person, people who are in the same sets, and people whom sets connect."""
 
 from __future__ import annotations
 
 import numpy as np
 from numba import njit
+
+
+@njit(nogil=True, cache=True)
+def in_lists(keys, elements, count):
+    """Put elements together that have the same key, in the order in which they come.
+
+    Parameters
+    ----------
+    keys, elements : int64, shape (n,)
+    count : int
+        Keys are from 0 to below this.
+
+    Returns
+    -------
+    stops : int64, shape (count,)
+        Where the list of each key ends.
+    lists : int64, shape (n,)
+    """
+    places = np.zeros(count + 1, np.int64)
+    for key in keys:
+        places[key + 1] += 1
+    for key in range(count):
+        places[key + 1] += places[key]
+    lists = np.empty(len(keys), np.int64)
+    for at in range(len(keys)):
+        lists[places[keys[at]]] = elements[at]
+        places[keys[at]] += 1
+    return places[:count].copy(), lists
 
 
 @njit(nogil=True, cache=True)

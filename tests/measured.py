@@ -8,7 +8,7 @@ import numpy as np
 
 from kanon_duck.inference.bounds import Requirement
 from kanon_duck.inference.channels import vulnerable
-from kanon_duck.inference.comparison import comparisons
+from kanon_duck.inference.comparison import Comparison, comparisons
 from kanon_duck.inference.conclusion import conclude
 from kanon_duck.inference.exact import Exact, enumerate_all
 from kanon_duck.inference.series import Integers, Series
@@ -31,6 +31,8 @@ class Measured:
         Those of these whom the fast checks do not name.
     false_alarms : int
         People whom they name and of whom the exact intruder does not learn too much.
+    unnoticed : int
+        Series in which somebody is disclosed and they name nobody.
     """
 
     series: int = 0
@@ -38,6 +40,7 @@ class Measured:
     disclosed: int = 0
     missed: int = 0
     false_alarms: int = 0
+    unnoticed: int = 0
 
     def __iadd__(self, other: Measured) -> Measured:
         """Add what was found in others."""
@@ -51,13 +54,32 @@ def measure(seed: int, releases: int, kind: str, least: int = 2, by_rows: bool =
     compared = list(comparisons(made))
     codes = None if by_rows else np.arange(value.max() + 1)
     told = vulnerable(made, [Requirement(None, codes, least)], compared, conclude(made, compared))
-    told_apart = [each.people[each.cell_of_people() == cell] for each in compared for cell in range(len(each.before))]
+    told_apart = [people for each in compared for people in nameable(each)]
     exact = enumerate_all(made, sets=told_apart if by_rows else ())
     left = rows_left(made, told_apart, exact) if by_rows else exact.possible().sum(axis=1)[exact.cell]
     there = exact.cell >= 0
     true = there & (left < least)
     assert exact.possible()[exact.cell[there], value[there]].all(), "what is true is possible"
-    return Measured(1, int(there.sum()), int(true.sum()), int(np.sum(true & ~told)), int(np.sum(told & ~true)))
+    return Measured(
+        series=1,
+        people=int(there.sum()),
+        disclosed=int(true.sum()),
+        missed=int(np.sum(true & ~told)),
+        false_alarms=int(np.sum(told & ~true)),
+        unnoticed=int(true.any() and not told.any()),
+    )
+
+
+def nameable(comparison: Comparison) -> list[Integers]:
+    """People whom two releases tell apart: by both their classes, or in classes that hold one of the other's people."""
+    cell = comparison.cell_of_people()
+    found = [comparison.people[cell == number] for number in range(len(comparison.before))]
+    for one, other in ((comparison.before, comparison.after), (comparison.after, comparison.before)):
+        for group in np.unique(one[one >= 0]):
+            hosts = other[one == group]
+            if (hosts >= 0).all():
+                found.append(comparison.people[(np.isin(other, hosts) & (one != group))[cell]])
+    return [people for people in found if len(people)]
 
 
 def rows_left(made: Series, told_apart: list[Integers], exact: Exact) -> Integers:

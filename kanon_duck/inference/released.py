@@ -23,7 +23,8 @@ from kanon_duck.source import columns as source_columns
 from kanon_duck.source import read_source
 from kanon_duck.sql import Database
 
-PEOPLE, ROWS, CONTENTS = "temp.kanon_people", "temp.kanon_audited", "temp.kanon_contents"
+POPULATION, PEOPLE = "temp.kanon_population", "temp.kanon_people"
+ROWS, CONTENTS = "temp.kanon_audited", "temp.kanon_contents"
 
 
 @dataclass(frozen=True)
@@ -108,22 +109,25 @@ def _read_people(call: Call, audit: Audit, population: exp.Query, columns: dict[
     for name in given:
         if name is not None and columns[name] not in ("TINYINT", "SMALLINT", "INTEGER", "BIGINT"):
             raise KanonError(f"population: column {name} is {columns[name]}: it must be a whole number from 1 on")
-    ends = [
-        exp.func("coalesce", exp.column(name, quoted=True), exp.Literal.number(default))
-        if name is not None
-        else exp.Literal.number(default)
-        for name, default in zip(given, (1, audit.releases), strict=True)
-    ]
+    # the caller's text stands beside no function: a macro of the caller's might have its name
     query = exp.select(
-        key_text([(name, exp.column(name, quoted=True)) for name in key]).as_("key"),
+        *(exp.column(name, quoted=True).as_(f"key_{place}") for place, name in enumerate(key)),
         *(
             exp.column(each.name, quoted=True).as_(f"quasi_identifier_{place}")
             for place, each in enumerate(audit.quasi_identifiers)
         ),
-        exp.cast(ends[0], "BIGINT").as_("first_release"),
-        exp.cast(ends[1], "BIGINT").as_("last_release"),
+        *(
+            (exp.null() if name is None else exp.column(name, quoted=True)).as_(end)
+            for name, end in zip(given, ("first_release", "last_release"), strict=True)
+        ),
     ).from_(population.subquery("population"))
-    create_temporary(call, PEOPLE, query)
+    create_temporary(call, POPULATION, query)
+    text = key_text([(name, exp.column(f"key_{place}")) for place, name in enumerate(key)])
+    call.database.execute(
+        f"CREATE OR REPLACE TEMPORARY TABLE {PEOPLE} AS SELECT {text.sql(dialect='duckdb')} AS key, "
+        "COLUMNS('^quasi_identifier'), coalesce(first_release, 1) AS first_release, "
+        f"coalesce(last_release, {audit.releases}) AS last_release FROM {POPULATION} ORDER BY rowid"
+    )
     repeated = call.database.row(f"SELECT key FROM {PEOPLE} GROUP BY key HAVING count(*) > 1")
     if repeated is not None:
         raise KanonError(f"key {', '.join(key)} is not unique in the population: {read.shown(repeated[0])} comes twice")

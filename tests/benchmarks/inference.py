@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +50,7 @@ class BesideExact:
     releases : int
     required : str
         What must stay possible for everybody.
-    series, people, disclosed, missed, false_alarms : int
+    series, people, disclosed, missed, false_alarms, unnoticed : int
         As in `Measured`.
     missed_ratio : float
         Of those disclosed.
@@ -64,6 +64,7 @@ class BesideExact:
     disclosed: int
     missed: int
     false_alarms: int
+    unnoticed: int
     missed_ratio: float
 
 
@@ -102,8 +103,8 @@ def beside_exact(series: int) -> Iterator[BesideExact]:
                     for seed in range(series):
                         found += measure(seed, releases, kind, least, by_rows)
                     yield BesideExact(
-                        kind, releases, f"{least} {'rows' if by_rows else 'values'}", found.series, found.people,
-                        found.disclosed, found.missed, found.false_alarms, found.missed / max(found.disclosed, 1),
+                        kind, releases, f"{least} {'rows' if by_rows else 'values'}", *astuple(found),
+                        found.missed / max(found.disclosed, 1),
                     )  # fmt: skip
 
 
@@ -167,12 +168,13 @@ def main() -> None:
     figures = list(beside_exact(options.series))
     report.write_csv(figures, options.output / "exact.csv")
     parts = [report.section("Beside the exact intruder", report.table(figures))]
-    total = Measured()
-    for each in figures:
-        total += Measured(each.series, each.people, each.disclosed, each.missed, each.false_alarms)
+    series, disclosed, missed, false_alarms, unnoticed = (
+        sum(getattr(each, name) for each in figures)
+        for name in ("series", "disclosed", "missed", "false_alarms", "unnoticed")
+    )
     notes.append(
-        f"{total.series} series: {total.disclosed} people disclosed, {total.missed} of them missed "
-        f"({total.missed / total.disclosed:.2%}), {total.false_alarms} false alarms"
+        f"{series} series: {disclosed} people disclosed, {missed} of them missed ({missed / disclosed:.2%}), in "
+        f"{unnoticed} series all of them; {false_alarms} false alarms"
     )
     print(notes[-1], flush=True)
     real = data_folder()

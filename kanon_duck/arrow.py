@@ -1,4 +1,4 @@
-"""Arrow arrays made from their buffers: ``pyarrow.array`` loads pandas, which takes longer than many a call."""
+"""NumPy's arrays as Arrow's and back, by their buffers: pyarrow's own ways load pandas, which takes its time."""
 
 from __future__ import annotations
 
@@ -22,3 +22,12 @@ def texts(values: Sequence[str]) -> pa.Array:
     encoded = [value.encode() for value in values]
     ends = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
     return pa.LargeStringArray.from_buffers(len(values), pa.py_buffer(ends), pa.py_buffer(b"".join(encoded)))
+
+
+def array(values: pa.Array | pa.ChunkedArray) -> NDArray[Any]:
+    """Numbers or booleans without NULLs as a NumPy array, which may share their memory."""
+    if isinstance(values, pa.ChunkedArray):
+        values = values.combine_chunks()
+    if pa.types.is_boolean(values.type):
+        return np.from_dlpack(values.cast(pa.uint8())).view(np.bool_)
+    return np.from_dlpack(values)

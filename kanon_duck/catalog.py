@@ -148,7 +148,9 @@ def find_view(call: Call) -> MaskedView:
         When there is none, with the nearest name.
     """
     typed = read.text(call.arguments, "view_name")
-    known = [row[0] for row in call.database.rows("SELECT name FROM kanon.masked_views")]
+    known = [
+        row[0] for row in call.database.rows("SELECT name FROM kanon_private.masked_views WHERE dropped_at IS NULL")
+    ]
     parts = names.parse(typed)
     if len(parts) == 3 and parts[0].lower() == call.catalog.lower():
         parts = parts[1:]
@@ -396,14 +398,11 @@ def record_state(database: Database, number: int, **columns: Any) -> None:
 def record_release(database: Database, number: int, release: Row, losses: dict[str, float]) -> None:
     """Write a release and the information loss of each quasi-identifier into the history."""
     _insert(database, "releases", {"view_number": number, **release})
-    for attribute, loss in losses.items():
-        row = {
-            "view_number": number,
-            "release": release["release"],
-            "attribute": attribute,
-            "information_loss": loss,
-        }
-        _insert(database, "attribute_losses", row)
+    database.execute(
+        "INSERT INTO kanon_private.attribute_losses (view_number, release, attribute, information_loss) "
+        "SELECT ?, ?, unnest(?::VARCHAR[]), unnest(?::DOUBLE[])",
+        [number, release["release"], list(losses), list(losses.values())],
+    )
 
 
 def release_row(database: Database, name: str, release: int) -> Row:

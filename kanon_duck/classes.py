@@ -16,29 +16,26 @@ from sqlglot import exp
 from kanon_duck import arrow
 from kanon_duck.catalog import classes_table, diversity_table, members_table
 from kanon_duck.check import ClassSizes, summary_of
+from kanon_duck.diversity import PERSON
 from kanon_duck.generalization import AT_ROOT, NULL, ROOT, Classes
 from kanon_duck.microdata import Microdata, NumericAttribute
 from kanon_duck.models import PrivacyModel
 from kanon_duck.settings import Settings
 from kanon_duck.sql import Database
 
-AFFECTED = "temp.kanon_affected"
-"""Reader classes that a refresh has changed, with the ``place`` of each in the order of what readers see; those that
-are gone have none."""
-
 ENDED = "temp.kanon_ended"
-"""Classes that a refresh has changed, as they were."""
+"""Reader classes that a refresh ends. Those that stay as they are, but look like one that is new, have this for
+``successor``: their rows are written anew beside its rows."""
 
-NEW_CLASSES, NUMBERED = "temp.kanon_new_classes", "temp.kanon_numbered"
 
-
-def create_classes(database: Database, number: int, microdata: Microdata, classes: Classes) -> None:
+def create_classes(database: Database, number: int, microdata: Microdata, classes: Classes, release: int) -> None:
     """Write all classes of a release."""
-    _write_cells(database, f"CREATE OR REPLACE TABLE {classes_table(number)} AS", microdata, classes.cells)
+    table = classes_table(number)
+    _write_cells(database, f"CREATE OR REPLACE TABLE {table} AS", "reader_class", microdata, classes.cells, release)
 
 
 def with_look_alikes(database: Database, number: int, classes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Numbers of some classes and of all that a reader cannot tell from one of them."""
+    """Numbers of all classes that a reader cannot tell from one of some classes, themselves included if they stand."""
     table = classes_table(number)
     database.register("some_classes", pa.table({"class": arrow.numbers(classes)}))
     found = database.numpy(
@@ -46,18 +43,21 @@ def with_look_alikes(database: Database, number: int, classes: NDArray[np.int64]
         f"(SELECT reader_class FROM {table} SEMI JOIN some_classes USING (class))"
     )
     database.unregister("some_classes")
-    return np.union1d(classes, found["class"])
+    return found["class"]
 
 
-def replace_classes(
+def add_classes(
     database: Database,
     number: int,
     microdata: Microdata,
     classes: Classes,
     numbers: NDArray[np.int64],
     touched: NDArray[np.int64],
+    release: int,
 ) -> None:
-    """Write the classes that a refresh has changed, and note which reader classes that affects.
+    """Write the classes that a refresh has changed beside those that end, and note which reader classes that ends.
+
+    New reader classes have numbers that none has had, in the order of the generalizations.
 
     Parameters
     ----------
@@ -69,44 +69,49 @@ def replace_classes(
         The number of each of these classes.
     touched : int64
         Numbers of the changed classes, those that are gone and all look-alikes included.
+    release : int
+        The first that shows them.
     """
     table = classes_table(number)
     cells = classes.cells.set_column(0, "class", arrow.numbers(numbers))
-    _write_cells(database, f"CREATE OR REPLACE TEMPORARY TABLE {NEW_CLASSES} AS", microdata, cells)
-    # until they are given numbers, reader classes have their places in the order of the generalizations
-    database.execute(f"ALTER TABLE {NEW_CLASSES} RENAME reader_class TO place")
+    unused = f"reader_class + (SELECT coalesce(max(reader_class), -1) + 1 FROM {table})"
+    _write_cells(database, f"INSERT INTO {table} BY NAME", unused, microdata, cells, release)
+    same = " AND ".join(f"new.{cell} IS NOT DISTINCT FROM standing.{cell}" for cell in _cell_columns(microdata))
     database.register("touched", pa.table({"class": arrow.numbers(touched)}))
-    database.execute(f"CREATE OR REPLACE TEMPORARY TABLE {ENDED} AS FROM {table} SEMI JOIN touched USING (class)")
-    database.execute(
-        f"CREATE OR REPLACE TEMPORARY TABLE {AFFECTED} AS SELECT DISTINCT reader_class, CAST(NULL AS BIGINT) AS place "
-        f"FROM {ENDED}"
-    )
-    first_free = database.value(f"SELECT coalesce(max(reader_class), -1) + 1 FROM {table}")
-    database.execute(f"DELETE FROM {table} WHERE class IN (SELECT class FROM touched)")
-    database.unregister("touched")
-    shown = _cell_columns(microdata)
-    same = " AND ".join(f"new.{cell} IS NOT DISTINCT FROM standing.{cell}" for cell in shown)
     database.execute(
         f"""
-        CREATE OR REPLACE TEMPORARY TABLE {NUMBERED} AS
-        SELECT new.place, coalesce(min(standing.reader_class), {int(first_free)} + new.place) AS reader_class
-        FROM {NEW_CLASSES} AS new LEFT JOIN {table} AS standing ON {same}
-        GROUP BY new.place
+        CREATE OR REPLACE TEMPORARY TABLE {ENDED} AS
+        SELECT DISTINCT reader_class, CAST(NULL AS BIGINT) AS successor
+        FROM {table} SEMI JOIN touched USING (class) WHERE from_release < {int(release)}
+        UNION ALL
+        SELECT DISTINCT standing.reader_class, new.reader_class
+        FROM {table} AS new JOIN {table} AS standing ON {same}
+        WHERE new.from_release = {int(release)} AND standing.reader_class <> new.reader_class
+            AND standing.class NOT IN (FROM touched)
         """
     )
-    # classes that new ones now look like end as well: their rows are written anew beside those of the new ones
-    database.execute(f"INSERT INTO {ENDED} FROM {table} SEMI JOIN {NUMBERED} USING (reader_class)")
+    database.unregister("touched")
+
+
+def remove_ended_classes(database: Database, number: int, release: int) -> None:
+    """Leave the classes of a release alone in the table."""
+    table = classes_table(number)
+    gone = f"SELECT reader_class FROM {ENDED} WHERE successor IS NULL"
+    database.execute(f"DELETE FROM {table} WHERE reader_class IN ({gone})")
     database.execute(
-        f"INSERT INTO {table} BY NAME SELECT new.* EXCLUDE (place), numbered.reader_class "
-        f"FROM {NEW_CLASSES} AS new JOIN {NUMBERED} AS numbered USING (place)"
+        f"UPDATE {table} AS classes SET reader_class = successor, from_release = {int(release)} "
+        f"FROM {ENDED} AS ended WHERE classes.reader_class = ended.reader_class"
     )
-    database.execute(f"INSERT INTO {AFFECTED} BY NAME FROM {NUMBERED}")
 
 
-def _write_cells(database: Database, statement: str, microdata: Microdata, cells: pa.Table) -> None:
-    """Write classes with their cells as readers see them."""
+def _write_cells(
+    database: Database, statement: str, reader_class: str, microdata: Microdata, cells: pa.Table, release: int
+) -> None:
+    """Write classes with their cells as readers see them, and the first release that shows them so."""
     database.register("class_cells", cells)
-    selected, joins = ["class_cells.class", "class_cells.rows", "class_cells.reader_class"], []
+    selected = ["class_cells.class", "class_cells.rows", f"{reader_class} AS reader_class"]
+    selected.append(f"CAST({int(release)} AS BIGINT) AS from_release")
+    joins: list[str] = []
     for position, attribute in enumerate(microdata.attributes):
         if isinstance(attribute, NumericAttribute):
             shown, joined = _numeric_cells(position, attribute)
@@ -183,12 +188,23 @@ def class_summary(database: Database, number: int, model: PrivacyModel) -> Class
     return summary_of(database, sizes, model)
 
 
+def fewest_persons(database: Database, number: int) -> int:
+    """The fewest persons that the rows of a reader class are about."""
+    persons = (
+        f"SELECT count(DISTINCT {PERSON}) AS persons FROM {members_table(number)} "
+        f"JOIN {classes_table(number)} USING (class) GROUP BY reader_class"
+    )
+    return int(database.value(f"SELECT min(persons) FROM ({persons})"))
+
+
 def class_losses(database: Database, number: int, settings: Settings) -> tuple[dict[str, float], float]:
     """Information loss of each quasi-identifier, and their sum."""
     names = [each.name for each in settings.quasi_identifiers]
     shares = ", ".join(f"share_{place}" for place in range(len(names)))
-    data = database.numpy(f"SELECT rows, {shares} FROM {classes_table(number)} ORDER BY class")
-    losses = {name: float((data["rows"] * data[f"share_{place}"]).sum()) for place, name in enumerate(names)}
+    data = database.numpy(f"SELECT class, rows, {shares} FROM {classes_table(number)}")
+    order = np.argsort(data["class"])  # sums depend on it in their last digits
+    rows = data["rows"][order]
+    losses = {name: float((rows * data[f"share_{place}"][order]).sum()) for place, name in enumerate(names)}
     return losses, math.fsum(losses.values())
 
 
@@ -197,12 +213,12 @@ def create_diversity(database: Database, number: int, settings: Settings) -> Non
     database.execute(f"CREATE OR REPLACE TABLE {diversity_table(number)} AS {_diversity(number, settings, '')}")
 
 
-def replace_diversity(database: Database, number: int, settings: Settings) -> None:
-    """Count again where a refresh has changed something."""
+def replace_diversity(database: Database, number: int, settings: Settings, release: int) -> None:
+    """Count again in the reader classes that a release is the first to show."""
     table = diversity_table(number)
-    affected = f"SEMI JOIN {AFFECTED} USING (reader_class)"
-    database.execute(f"DELETE FROM {table} WHERE reader_class IN (SELECT reader_class FROM {AFFECTED})")
-    database.execute(f"INSERT INTO {table} {_diversity(number, settings, affected)}")
+    database.execute(f"DELETE FROM {table} WHERE reader_class IN (SELECT reader_class FROM {ENDED})")
+    changed = f"WHERE from_release = {int(release)}"
+    database.execute(f"INSERT INTO {table} {_diversity(number, settings, changed)}")
 
 
 def _diversity(number: int, settings: Settings, condition: str) -> str:

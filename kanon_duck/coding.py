@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sqlglot import exp
 
 from kanon_duck.arguments import shown
-from kanon_duck.arrow import numbers, texts
+from kanon_duck.arrow import array, texts
 from kanon_duck.errors import KanonError
 from kanon_duck.hierarchy import BoundHierarchy, bind, canonical_text, extended, remedy, resembling_leaves
 from kanon_duck.microdata import Attribute, CategoricalAttribute, Microdata, NumericAttribute, encoding_of
@@ -94,7 +94,6 @@ def encode(database: Database, settings: Settings, known: Known | None = None) -
     selected = ["snapshot.rowid AS row", f"hash({_identity(settings)}) AS identity"]
     joins: list[str] = []
     numeric: dict[int, dict[str, Any]] = {}
-    hierarchies: dict[int, BoundHierarchy] = {}
     for number, quasi_identifier in enumerate(settings.quasi_identifiers):
         if quasi_identifier.hierarchy is None:
             plan = _plan_numeric(database, number, quasi_identifier, known, warnings)
@@ -102,28 +101,24 @@ def encode(database: Database, settings: Settings, known: Known | None = None) -
             selected += plan["selected"]
             joins += plan["joins"]
         else:
-            hierarchies[number] = _bind(database, number, quasi_identifier, known)
-            column = f"quasi_identifier_{number}"
-            text = canonical_text(exp.column(column, "snapshot"), quasi_identifier.column_type)
-            joins.append(f"LEFT JOIN leaves_{number} ON leaves_{number}.value = {text.sql(dialect='duckdb')}")
-            without = f"CASE WHEN snapshot.{column} IS NULL THEN {NULL_LEAF} ELSE {UNKNOWN_LEAF} END"
-            selected.append(f"coalesce(leaves_{number}.leaf, {without}) AS leaf_{number}")
+            text = canonical_text(exp.column(f"quasi_identifier_{number}", "snapshot"), quasi_identifier.column_type)
+            selected.append(f"{text.sql(dialect='duckdb')} AS text_{number}")
     find_nodes(database, settings.model, SNAPSHOT)
     of_models, joined = reading(database, settings.model, "snapshot")
     query = f"SELECT {', '.join(selected + of_models)} FROM {SNAPSHOT} AS snapshot {' '.join(joins + joined)}"
-    data = database.numpy(query)
-    for number in hierarchies:
-        database.unregister(f"leaves_{number}")
+    table = database.arrow(query)
+    data = {name: array(table[name]) for name in table.column_names if not name.startswith("text_")}
 
     order = np.argsort(data["identity"])  # without a key, rows of equal identity are interchangeable
     refuse_repeated_keys(database, settings, data["identity"][order])
     attributes: list[Attribute] = []
     for number, quasi_identifier in enumerate(settings.quasi_identifiers):
-        if number in hierarchies:
-            leaf = np.asarray(data[f"leaf_{number}"], dtype=np.int32)[order]
-            attributes.append(CategoricalAttribute(quasi_identifier.name, hierarchies[number], leaf))
+        attribute: Attribute
+        if number in numeric:
+            attribute = _numeric_attribute(quasi_identifier.name, number, numeric[number], data)
         else:
-            attributes.append(_numeric_attribute(quasi_identifier.name, number, numeric[number], data).take(order))
+            attribute = _categorical_attribute(database, number, quasi_identifier, known, table[f"text_{number}"])
+        attributes.append(attribute.take(order))
     encoding = encoding_of(attributes, settings.weights_in_order(), len(order))
     sensitive = codes_of(settings.model, data)
     if sensitive is not None:
@@ -226,8 +221,9 @@ def _observed_steps(
         first, last = database.rows(
             f"SELECT CAST(min({low}) AS VARCHAR), CAST(max({high}) AS VARCHAR) FROM {SNAPSHOT} AS snapshot"
         )[0]
-        for end in (first, last) if first is not None else ():
-            database.rows(f"SELECT {step.text(step.bound(f'CAST({end} AS HUGEINT)'))}")
+        if first is not None:
+            ends = [step.text(step.bound(f"CAST({end} AS HUGEINT)")) for end in (first, last)]
+            database.rows(f"SELECT {', '.join(ends)}")
     except StatementError as error:
         raise KanonError(
             f"quasi_identifiers.{quasi_identifier.name}.step is {shown(quasi_identifier.step)}: a multiple of it next "
@@ -238,9 +234,8 @@ def _observed_steps(
 
 def _numeric_attribute(name: str, number: int, plan: dict[str, Any], data: dict[str, Any]) -> NumericAttribute:
     """The encoded column of one numeric quasi-identifier, from what the plan's SQL has read."""
-    low = np.asarray(data[f"low_{number}"], dtype=np.int64)
-    high = np.asarray(data[f"high_{number}"], dtype=np.int64) if f"high_{number}" in data else low
-    missing = np.asarray(data[f"missing_{number}"], dtype=bool)
+    low, missing = data[f"low_{number}"], data[f"missing_{number}"]
+    high = data.get(f"high_{number}", low)
     first, last = plan["domain"]
     if plan["ranks"] is None:
         return NumericAttribute(name, plan["step"], low, high, missing, (0, last - first), first)
@@ -298,31 +293,30 @@ def _given_domain(database: Database, quasi_identifier: QuasiIdentifier, step: S
     return steps[0], steps[1]
 
 
-def _bind(database: Database, number: int, quasi_identifier: QuasiIdentifier, known: Known | None) -> BoundHierarchy:
-    """The hierarchy bound to the values that occur, registered as the relation leaves_<number>."""
+def _categorical_attribute(
+    database: Database, number: int, quasi_identifier: QuasiIdentifier, known: Known | None, column: pa.ChunkedArray
+) -> CategoricalAttribute:
+    """The encoded column of one categorical quasi-identifier, from its canonical texts."""
     assert quasi_identifier.hierarchy is not None
-    column = exp.column(f"quasi_identifier_{number}")
-    text = canonical_text(column, quasi_identifier.column_type).sql(dialect="duckdb")
-    values = database.arrow(
-        f"SELECT DISTINCT {text} AS value FROM {SNAPSHOT} WHERE quasi_identifier_{number} IS NOT NULL"
-    ).column("value")
+    coded = column.combine_chunks().dictionary_encode()
+    values = coded.dictionary.cast(pa.large_string())
     if known is None:
         bound = bind(database, quasi_identifier.hierarchy, values)
         if len(bound.missing):
-            _refuse_missing(database, number, quasi_identifier, list(map(str, bound.missing)), text)
+            _refuse_missing(database, number, quasi_identifier, bound.missing)
     else:
-        before = known.hierarchies[number]
-        new = values.filter(pc.invert(pc.is_in(values.cast(pa.large_string()), texts(before.values))))
-        bound = extended(before, bind(database, quasi_identifier.hierarchy, new)) if len(new) else before
-    leaf = np.arange(len(bound.values), dtype=np.int32)
-    database.register(f"leaves_{number}", pa.table({"value": texts(bound.values), "leaf": numbers(leaf)}))
-    return bound
+        bound = known.hierarchies[number]
+        new = values.filter(pc.invert(pc.is_in(values, bound.values)))
+        if len(new):
+            bound = extended(bound, bind(database, quasi_identifier.hierarchy, new))
+    leaves = pc.index_in(values, bound.values).fill_null(UNKNOWN_LEAF)
+    leaf = np.append(array(leaves), np.int32(NULL_LEAF))
+    return CategoricalAttribute(quasi_identifier.name, bound, leaf[array(coded.indices.fill_null(len(values)))])
 
 
-def _refuse_missing(
-    database: Database, number: int, quasi_identifier: QuasiIdentifier, missing: list[str], text: str
-) -> None:
+def _refuse_missing(database: Database, number: int, quasi_identifier: QuasiIdentifier, missing: list[str]) -> None:
     """Refuse values without a leaf, naming the first of them, their rows, and near misses."""
+    text = canonical_text(exp.column(f"quasi_identifier_{number}"), quasi_identifier.column_type).sql(dialect="duckdb")
     missing_values = pa.table({"value": texts(missing)})
     database.register("missing_values", missing_values)
     counts = database.rows(

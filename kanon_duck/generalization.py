@@ -117,7 +117,7 @@ def _ancestors(
     The ancestor is told by its height and any value below it: ``code`` is that of each class's first on the lowest
     level, which several values may share.
     """
-    labels = [label for level in hierarchy.level_labels for label in level] + [hierarchy.root, ROOT]
+    labels = pa.concat_arrays([*hierarchy.level_labels, texts([hierarchy.root, ROOT])])
     offsets = np.cumsum([0] + [len(level) for level in hierarchy.level_labels])
     root = int(offsets[-1])
     node = np.full(len(code), root if hierarchy.root == ROOT else root + 1)
@@ -128,7 +128,7 @@ def _ancestors(
         node[below_root] = offsets[height[below_root]] + path[code[below_root], height[below_root]]
     node[~state.some_null & (height == hierarchy.height)] = root
     node[state.all_null] = -1
-    return node, texts(labels).take(numbers(node, node < 0))
+    return node, labels.take(numbers(node, node < 0))
 
 
 def _ranks(keys: list[NDArray[np.int64]]) -> NDArray[np.int64]:

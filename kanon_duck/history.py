@@ -40,40 +40,41 @@ def create_history(database: Database, settings: Settings) -> None:
     )
 
 
-def keep_history(
-    database: Database, settings: Settings, release: int, classes: str, condition: exp.Expr | None = None
-) -> None:
+def keep_history(database: Database, settings: Settings, number: int, release: int, ended: str | None = None) -> None:
     """Copy rows of the current release that a new one no longer shows, and the cells of their classes.
 
     Parameters
     ----------
+    number : int
+        Of the masked view; the cells are those of its classes that are older than the new release.
     release : int
         The first release without them.
-    classes : str
-        Private table with the cells of their classes, as they were.
-    condition : sqlglot expression, optional
-        Which of the released rows; by default all.
+    ended : str, optional
+        Private table with the reader classes that end; by default all do.
     """
-    condition = exp.true() if condition is None else condition
     released = released_table(settings.name)
-    versions = exp.select(*_quoted(VERSION)).distinct().from_(released).where(condition)
-    cells = (
-        exp.select(
-            *(exp.column(source, "classes").as_(name, quoted=True) for name, source in _cells(settings).items()),
-            *(exp.column(name, "versions", quoted=True) for name in VERSION),
-        )
-        .from_(exp.to_table(classes).as_("classes"))
-        .distinct(exp.column("reader_class", "classes"))
-        .join(versions.subquery("versions"), on=f'versions."{CLASS}" = classes.reader_class')
+
+    def is_ended(reader_class: exp.Column) -> exp.Expr:
+        return exp.true() if ended is None else reader_class.isin(query=exp.select("reader_class").from_(ended))
+
+    older = exp.select("*").from_(classes_table(number)).where(exp.column("from_release") < _number(release))
+    classes = older.where(is_ended(exp.column("reader_class"))).subquery("classes")
+    one_of_each = exp.select("min(class)").from_(classes).group_by("reader_class")
+    cells = exp.select(
+        *(exp.column(source).as_(name, quoted=True) for name, source in _cells(settings).items()),
+        "reader_class",
+        "from_release",
     )
-    database.execute(exp.insert(cells, history_classes_table(settings.name)))
-    rows = exp.select(*_quoted(_own(settings)), *_quoted(VERSION), _number(release)).from_(released).where(condition)
-    database.execute(exp.insert(rows, history_table(settings.name)))
+    cells = cells.from_(classes).where(exp.column("class").isin(query=one_of_each))
+    database.execute(exp.insert(cells, history_classes_table(settings.name), copy=False))
+    rows = exp.select(*_quoted(_own(settings)), *_quoted(VERSION), _number(release)).from_(released)
+    rows = rows.where(is_ended(exp.column(CLASS, quoted=True)))
+    database.execute(exp.insert(rows, history_table(settings.name), copy=False))
 
 
 def end_release(database: Database, settings: Settings, number: int, release: int) -> None:
     """Put the whole current release into the history, before another takes its place."""
-    keep_history(database, settings, release, classes_table(number))
+    keep_history(database, settings, number, release)
     database.execute(exp.Drop(tables=[released_table(settings.name)], kind="TABLE"))
 
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from sqlglot import exp
 
-from kanon_duck.arrow import numbers, texts
+from kanon_duck.arrow import numbers
 from kanon_duck.catalog import members_table, values_table
 from kanon_duck.coding import NULL_LEAF, UNKNOWN_LEAF, Coded
 from kanon_duck.hierarchy import BoundHierarchy, bind, canonical_text, in_given_order
@@ -131,8 +131,8 @@ def add_values(database: Database, number: int, microdata: Microdata, before: di
         if isinstance(attribute, CategoricalAttribute):
             known = len(before[place].values) if place in before else 0
             new = attribute.hierarchy.values[known:]
-            if new:
-                table = pa.table({"leaf": numbers(np.arange(known, known + len(new))), "value": texts(new)})
+            if len(new):
+                table = pa.table({"leaf": numbers(np.arange(known, known + len(new))), "value": new})
                 database.register("new_values", table)
                 database.execute(f"INSERT INTO {values_table(number)} SELECT {place}, leaf, value FROM new_values")
                 database.unregister("new_values")
@@ -144,8 +144,8 @@ def known_hierarchies(database: Database, number: int, settings: Settings) -> di
     for place, declared in enumerate(settings.quasi_identifiers):
         if declared.hierarchy is not None:
             query = f"SELECT value FROM {values_table(number)} WHERE quasi_identifier = {place} ORDER BY leaf"
-            values = database.arrow(query).column("value")
-            found[place] = in_given_order(bind(database, declared.hierarchy, values), values.to_pylist())
+            values = database.arrow(query).column("value").combine_chunks().cast(pa.large_string())
+            found[place] = in_given_order(bind(database, declared.hierarchy, values), values)
     return found
 
 

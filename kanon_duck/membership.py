@@ -11,13 +11,11 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from sqlglot import exp
 
 from kanon_duck.arrow import numbers
 from kanon_duck.catalog import (
     classes_table,
     members_table,
-    released_table,
     stays_table,
     versions_table,
     vulnerable_table,
@@ -25,7 +23,7 @@ from kanon_duck.catalog import (
 from kanon_duck.classes import ENDED
 from kanon_duck.maintenance.changes import rows_of
 from kanon_duck.members import hash_of
-from kanon_duck.release import CLASS, FROM_RELEASE, released_columns
+from kanon_duck.release import released_columns
 from kanon_duck.settings import Settings
 from kanon_duck.snapshot import private_names
 from kanon_duck.sql import Database
@@ -58,12 +56,14 @@ def create_membership(database: Database, number: int, settings: Settings) -> No
     """Make the empty tables for versions of classes that will have ended, their members, and who is vulnerable."""
     if not has_history(settings):
         return
-    own = ", ".join([f"{person(settings)} AS person", "CAST(0 AS BIGINT) AS reader_class", *own_columns(settings)])
-    ends = "CAST(0 AS BIGINT) AS from_release"
-    database.execute(f"CREATE TABLE {stays_table(number)} AS SELECT {own}, {ends} FROM {members_table(number)} LIMIT 0")
-    cells = ", ".join(["reader_class", *cell_columns(settings)])
+    own = ", ".join([f"{person(settings)} AS person", *own_columns(settings)])
+    cells = ", ".join(["reader_class", "from_release", *cell_columns(settings)])
+    joined = f"{members_table(number)} JOIN {classes_table(number)} USING (class)"
     database.execute(
-        f"CREATE TABLE {versions_table(number)} AS SELECT {cells}, {ends}, CAST(0 AS BIGINT) AS to_release "
+        f"CREATE TABLE {stays_table(number)} AS SELECT {own}, reader_class, from_release FROM {joined} LIMIT 0"
+    )
+    database.execute(
+        f"CREATE TABLE {versions_table(number)} AS SELECT {cells}, CAST(0 AS BIGINT) AS to_release "
         f"FROM {classes_table(number)} LIMIT 0"
     )
     database.execute(f"CREATE TABLE {vulnerable_table(number)} (person UBIGINT)")
@@ -89,6 +89,8 @@ def _known_again(settings: Settings) -> list[str]:
 def end_versions(database: Database, number: int, settings: Settings, before: NDArray[np.int64], release: int) -> None:
     """Write the versions of classes that end with a refresh, after their rows in the table of members have changed.
 
+    The table of classes still has them, beside those of the release.
+
     Parameters
     ----------
     before : int64, shape (n,)
@@ -98,14 +100,14 @@ def end_versions(database: Database, number: int, settings: Settings, before: ND
     """
     if not has_history(settings):
         return
-    ended = database.numpy(f"SELECT class FROM {ENDED}")["class"]
-    rows = rows_of(ended, before)
+    ended = f"(FROM {classes_table(number)} SEMI JOIN {ENDED} USING (reader_class) WHERE from_release < {release})"
+    rows = rows_of(database.numpy(f"SELECT class FROM {ended}")["class"], before)
     database.register("ended_rows", pa.table({"row": numbers(rows), "class": numbers(before[rows])}))
     members = (
         f"SELECT {', '.join(_known_again(settings))} FROM {members_table(number)} "
         f"SEMI JOIN ended_rows USING (row) ANTI JOIN {LEAVING} USING (row) UNION ALL FROM {LEAVING}"
     )
-    _end(database, number, settings, release, ENDED, f"ended_rows JOIN ({members}) USING (row)")
+    _end(database, number, settings, release, ended, f"ended_rows JOIN ({members}) USING (row)")
     database.unregister("ended_rows")
 
 
@@ -118,22 +120,15 @@ def end_all_versions(database: Database, number: int, settings: Settings, releas
 
 def _end(database: Database, number: int, settings: Settings, release: int, classes: str, members: str) -> None:
     """Write the versions that some classes are part of, and their members."""
-    released = exp.select(
-        exp.column(CLASS, quoted=True).as_("reader_class"), exp.column(FROM_RELEASE, quoted=True).as_("from_release")
-    ).from_(released_table(settings.name))
+    version = "reader_class, from_release"
+    own, cells = (", ".join([version, *names]) for names in (own_columns(settings), cell_columns(settings)))
     database.execute(
-        "CREATE OR REPLACE TEMPORARY TABLE kanon_versions AS SELECT DISTINCT reader_class, from_release "
-        f"FROM ({released.sql(dialect='duckdb')}) SEMI JOIN {classes} USING (reader_class)"
-    )
-    own, cells = (", ".join(["reader_class", *names]) for names in (own_columns(settings), cell_columns(settings)))
-    database.execute(
-        f"INSERT INTO {stays_table(number)} BY NAME SELECT person, {own}, from_release "
-        f"FROM {members} JOIN (SELECT class, reader_class FROM {classes}) USING (class) "
-        "JOIN temp.kanon_versions USING (reader_class)"
+        f"INSERT INTO {stays_table(number)} BY NAME SELECT person, {own} "
+        f"FROM {members} JOIN (SELECT class, {version} FROM {classes}) USING (class)"
     )
     database.execute(
-        f"INSERT INTO {versions_table(number)} BY NAME SELECT DISTINCT ON (reader_class) {cells}, from_release, "
-        f"CAST({release} AS BIGINT) AS to_release FROM {classes} JOIN temp.kanon_versions USING (reader_class)"
+        f"INSERT INTO {versions_table(number)} BY NAME SELECT DISTINCT ON (reader_class) {cells}, "
+        f"CAST({release} AS BIGINT) AS to_release FROM {classes}"
     )
 
 

@@ -15,7 +15,7 @@ from kanon_duck.catalog import (
     released_table,
 )
 from kanon_duck.check import class_sizes, measures_of_people, released_measures
-from kanon_duck.classes import AFFECTED, class_losses, class_summary, least_diversity
+from kanon_duck.classes import ENDED, class_losses, class_summary, fewest_persons, least_diversity
 from kanon_duck.errors import KanonError
 from kanon_duck.loss import average_class_size
 from kanon_duck.microdata import Attribute, NumericAttribute
@@ -61,17 +61,15 @@ def publish(database: Database, number: int, settings: Settings, catalog: str, r
         When the released rows break the declared model; they are never visible then.
     """
     table = released_table(settings.name)
-    # of a whole release, reader classes are numbered in the order of what readers see
-    rows = _rows(number, settings, release, _members(number, settings), "classes.reader_class")
-    database.execute(exp.Create(this=table, kind="TABLE", expression=rows))
-    _check(database, number, settings, exp.true())
+    database.execute(exp.Create(this=table, kind="TABLE", expression=_rows(number, settings, release)))
+    _check(database, number, settings, release)
     if release == 1:
         view = exp.table_(settings.view[1], db=settings.view[0], catalog=catalog, quoted=True)
         database.execute(exp.Create(this=view, kind="VIEW", expression=_shown(settings)))
 
 
 def publish_changes(database: Database, number: int, settings: Settings, release: int) -> None:
-    """Write the rows of the affected reader classes anew, and check them as a reader would.
+    """Write the rows of the changed reader classes anew, and check them as a reader would.
 
     All other rows are left alone.
 
@@ -80,41 +78,29 @@ def publish_changes(database: Database, number: int, settings: Settings, release
     KanonError
         When rows of these classes break the declared model; nothing is visible then.
     """
-    database.execute(exp.delete(released_table(settings.name), where=affected_rows()))
-    affected = exp.to_table(AFFECTED).as_("affected")
-    members = _members(number, settings).join(affected, on="affected.reader_class = classes.reader_class")
-    rows = _rows(number, settings, release, members, "affected.place")
-    database.execute(exp.insert(rows, released_table(settings.name)))
-    _check(database, number, settings, affected_rows())
+    ended = exp.column(CLASS, quoted=True).isin(query=exp.select("reader_class").from_(ENDED))
+    database.execute(exp.delete(released_table(settings.name), where=ended))
+    database.execute(exp.insert(_rows(number, settings, release), released_table(settings.name), copy=False))
+    _check(database, number, settings, release)
 
 
-def affected_rows() -> exp.Expr:
-    """Whether a released row is of a reader class that a refresh has changed."""
-    return exp.column(CLASS, quoted=True).isin(query=exp.select("reader_class").from_(exp.to_table(AFFECTED)))
+def _rows(number: int, settings: Settings, release: int) -> exp.Select:
+    """The rows that a release is the first to show so, sorted by their class and by what is shown of themselves.
 
-
-def _members(number: int, settings: Settings) -> exp.Select:
-    """Members that are released, with what is shown of themselves, beside their classes."""
-    return (
-        exp.select("members.class", *(f"members.{name}" for name in private_names(settings, "sensitive", "kept")))
-        .from_(exp.to_table(members_table(number)).as_("members"))
-        .join(exp.to_table(classes_table(number)).as_("classes"), on="classes.class = members.class")
-    )
-
-
-def _rows(number: int, settings: Settings, release: int, members: exp.Select, place: str) -> exp.Select:
-    """The released rows of some members, sorted by the place of their class and by what is shown of themselves."""
-    own = private_names(settings, "sensitive", "kept")
-    ordered = members.order_by(place, *(f"members.{name}" for name in own))
-    # the sort carries no cells: they are joined to its result
+    Reader classes that are new together are numbered in the order of what readers see. Nothing comes after the
+    sort: a join does not keep the order of either side.
+    """
+    own = [f"members.{name}" for name in private_names(settings, "sensitive", "kept")]
     return (
         exp.select(
             *(source.as_(name, quoted=True) for name, source in released_columns(settings)),
             exp.column("reader_class", "classes").as_(CLASS, quoted=True),
-            exp.cast(exp.Literal.number(release), "BIGINT").as_(FROM_RELEASE, quoted=True),
+            exp.column("from_release", "classes").as_(FROM_RELEASE, quoted=True),
         )
-        .from_(ordered.subquery("members"))
+        .from_(exp.to_table(members_table(number)).as_("members"))
         .join(exp.to_table(classes_table(number)).as_("classes"), on="classes.class = members.class")
+        .where(f"classes.from_release = {int(release)}")
+        .order_by("classes.reader_class", *own)
     )
 
 
@@ -124,10 +110,11 @@ def _shown(settings: Settings) -> exp.Select:
     return exp.select(*columns).from_(released_table(settings.name))
 
 
-def _check(database: Database, number: int, settings: Settings, condition: exp.Expr) -> None:
-    """Every released class satisfies the models as a reader sees it, or the release is never visible."""
+def _check(database: Database, number: int, settings: Settings, release: int) -> None:
+    """Every class that a release is the first to show satisfies the models as a reader sees it, or nobody sees it."""
     cells = [name for name, source in released_columns(settings) if source.table == "classes"]
-    sizes = class_sizes(database, _shown(settings).where(condition), cells, settings.model)
+    new = exp.column(FROM_RELEASE, quoted=True).eq(release)
+    sizes = class_sizes(database, _shown(settings).where(new), cells, settings.model)
     if not sizes.passes(settings.model):
         raise KanonError(
             f"the release would have a class of {sizes.smallest} rows where k is {settings.model.k}: {REPORT}"
@@ -135,14 +122,12 @@ def _check(database: Database, number: int, settings: Settings, condition: exp.E
     model = settings.model
     if model.on_size_alone:
         return
-    if model.t is not None:  # distances are to all rows, so every class is at a new one
-        condition = exp.true()
+    whole = model.t is not None  # distances are to all rows, so every class is at a new one
     if model.unit is None:
-        measures = released_measures(database, _shown(settings).where(condition), cells, model)
+        measures = released_measures(database, _shown(settings).where(exp.true() if whole else new), cells, model)
     else:
-        classes = classes_table(number)
-        changed = f"WHERE reader_class IN (SELECT reader_class FROM {AFFECTED})" if condition != exp.true() else ""
-        people = f"(FROM {members_table(number)} JOIN {classes} USING (class) {changed})"
+        changed = "" if whole else f"WHERE from_release = {int(release)}"
+        people = f"(FROM {members_table(number)} JOIN {classes_table(number)} USING (class) {changed})"
         measures = measures_of_people(database, people, ["reader_class"], model)
     for measure in measures:
         if not measure.passed:
@@ -219,7 +204,7 @@ def describe_release(
         "classes": sizes.classes,
         **asdict(counts),
         "counterfeits": 0,
-        "k_achieved": sizes.smallest,
+        "k_achieved": sizes.smallest if settings.model.unit is None else fewest_persons(database, number),
         "l_achieved": l_achieved,
         "max_frequency": max_frequency,
         "information_loss": loss,

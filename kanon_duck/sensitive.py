@@ -57,11 +57,10 @@ def find_nodes(database: Database, model: PrivacyModel, relation: str) -> None:
             f"SELECT DISTINCT {text} AS value FROM {relation} WHERE sensitive_{place} IS NOT NULL ORDER BY value"
         )
         bound = bind(database, str(attribute.hierarchy), values.column("value"))
-        paths = [
-            [label[code] for code, label in zip(codes, bound.level_labels, strict=True)] for codes in bound.level_codes
-        ]
+        labels = [of_level.to_pylist() for of_level in bound.level_labels]
+        paths = [[label[code] for code, label in zip(codes, labels, strict=True)] for codes in bound.level_codes]
         paths += [[value] * bound.height for value in bound.missing]  # what has no leaf is a child of the root
-        known = [*bound.values, *bound.missing]
+        known = [*bound.values.to_pylist(), *bound.missing]
         strong = [_first_protected(path, value, attribute.protected) for value, path in zip(known, paths, strict=True)]
         columns = {"value": texts(known), "strong": texts(strong)}
         columns |= {f"level_{level}": texts([path[level] for path in paths]) for level in range(bound.height)}

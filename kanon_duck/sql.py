@@ -12,6 +12,7 @@ import duckdb
 import pyarrow as pa
 from sqlglot import exp
 
+from kanon_duck.arrow import array
 from kanon_duck.errors import KanonError
 
 SQL_FOLDER = Path(__file__).parent / "sql"
@@ -72,8 +73,9 @@ class Database:
 
     def rows(self, statement: Statement, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """All rows of a query, as tuples."""
-        self.execute(statement, parameters)
-        with _told(_text(statement)):  # a result may be computed only while it is read
+        text = _text(statement)
+        self.execute(text, parameters)
+        with _told(text):  # a result may be computed only while it is read
             return self._cursor.fetchall()
 
     def records(self, statement: Statement, parameters: Sequence[Any] = ()) -> list[dict[str, Any]]:
@@ -99,9 +101,9 @@ class Database:
             return self._cursor.sql(text, params=list(parameters) or None).to_arrow_table()
 
     def numpy(self, statement: Statement, parameters: Sequence[Any] = ()) -> dict[str, Any]:
-        """The result of a query as NumPy arrays by column name (masked where NULLs occur)."""
-        arrays: dict[str, Any] = self.execute(statement, parameters)._cursor.fetchnumpy()
-        return arrays
+        """The result of a query, numbers without NULLs, as NumPy arrays by column name."""
+        table = self.arrow(statement, parameters)
+        return {name: array(table[name]) for name in table.column_names}
 
     def register(self, name: str, table: pa.Table) -> None:
         """Let statements on this connection read an Arrow table under a name, until `unregister`.

@@ -58,7 +58,7 @@ def release_whole(
     classes = generalize(microdata, labels)
     call.phase("writing")
     create_members(database, number, settings, coded, labels)
-    create_classes(database, number, microdata, classes)
+    create_classes(database, number, microdata, classes, release)
     call.phase("publishing")
     publish(database, number, settings, call.catalog, release)
     if release == 1:

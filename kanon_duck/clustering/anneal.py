@@ -1,11 +1,11 @@
 """Simulated annealing of a partition, window by window.
 
 Idea: classes with neighbouring numbers lie close together, so a window of consecutive classes holds
-most of what its rows could gain from. Inside it a row is drawn, and one of its neighbours (the nearest
-among those beside it in a few different sort orders); the row moves to the neighbour's class or changes
-places with one of that class's rows, whichever is best, or its own class dissolves into those around it.
-A class that reaches 2k rows is split. Moves that raise the loss are accepted less and less often. The borders of
-the windows shift from round to round.
+most of what its rows could gain from. Inside it the rows have their turns, again and again. For a row one of its
+near neighbours is drawn; the row moves to the neighbour's class or changes places with one of that class's
+rows, whichever is best, or its own class dissolves into those around it. A class that reaches 2k rows is
+split. Moves that raise the loss are accepted less and less often. The borders of the windows shift from
+round to round.
 
 Cost: O(k) for a step. Every window has random numbers of its own, drawn from the seed, the round and
 the window's place, so the result does not depend on the number of threads. Source: Kirkpatrick, Gelatt
@@ -14,6 +14,7 @@ the window's place, so the result does not depend on the number of threads. Sour
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import partial
 
@@ -21,23 +22,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanon_duck.clustering.members import class_members
-from kanon_duck.clustering.order import random_orders
 from kanon_duck.clustering.parallel import Checkpoint, part, run
 from kanon_duck.encoding import LANES, Encoding
-from kanon_duck.kernels.anneal import anneal_steps, fill_losses, find_neighbours, split_large
+from kanon_duck.kernels.anneal import anneal_steps, fill_losses, split_large
+from kanon_duck.kernels.neighbours import SIDES, find_neighbours
 from kanon_duck.requirement import Demand, for_rows, least_size
 
 WINDOW, WINDOW_CLASSES = 1 << 11, 320
 """Rows of a window, or classes where k is large: codes and state fit the second-level cache."""
 
-MOST_ORDERS, REACH = 6, 4
-"""Most random sort orders per window, and places looked at to either side of a row."""
+REACH, MOST_REACH = 16, 1 << 10
+"""Rows looked at for neighbours to either side of a row, for each step per row: a fraction of the time of the steps."""
 
-STEPS_PER_ORDER = 5
-"""Steps per row that are worth a further sort order: it takes as long as about so many."""
-
-MOST_NEIGHBOURS = 24
-"""Most neighbours kept of each row; there are 6 + k / 2, more than stand in its own class."""
+FEWEST_NEIGHBOURS = 8
+"""Neighbours kept of each row where steps are few or classes small; else twice or four times as many."""
 
 COLD, HOTTEST = 0.03, 0.6
 """Last temperature, and the most that the first may be, in units of the window's mean loss per row."""
@@ -50,7 +48,7 @@ TWO_ROUNDS = 50
 """From so many steps per row on there is a second round, whose windows meet in the middle of the first's."""
 
 SLICE = 1 << 21
-"""Steps times k between two looks at whether the work is still wanted: less than a tenth of a second."""
+"""Steps times rows of a class between two looks at whether the work is still wanted: less than a tenth of a second."""
 
 
 def anneal(
@@ -138,17 +136,10 @@ def _anneal_window(
     """Anneal one window; ``labels`` rise by at most one from row to row. Returns labels from 0 on."""
     n, k = len(rows), least_size(demanded)
     codes = encoding.codes.take(rows, axis=0)
+    neighbours = _neighbours(encoding, codes, k, steps / n)
+    pause()
     caps, weights = encoding.caps, encoding.weights
-    label = (labels - labels[0]).astype(np.int32)
-
-    count = min(6 + k // 2, MOST_NEIGHBOURS)
-    neighbours = np.repeat(np.arange(n, dtype=np.int32)[:, None], count, axis=1)
-    distances = np.full((n, count), np.inf, np.float32)
-    find_neighbours(codes, np.arange(n, dtype=np.int32), REACH, caps, weights, neighbours, distances)
-    orders = min(round(steps / n / STEPS_PER_ORDER), MOST_ORDERS)
-    for sequence in random_orders(encoding, codes, orders, generator):
-        pause()
-        find_neighbours(codes, sequence, REACH, caps, weights, neighbours, distances)
+    label = labels - labels[0]
 
     classes = n // k
     # a class may have 2k rows or more, where its halves would not satisfy the predicate, and one on trial
@@ -156,11 +147,11 @@ def _anneal_window(
     losses = np.zeros(classes)
     fill_losses(codes, members, sizes, losses, caps, weights)
     free = np.flatnonzero(sizes == 0)[::-1]
-    vacant = np.zeros(classes + 1, np.int32)
+    vacant = np.zeros(classes + 1, np.int64)
     vacant[: len(free) + 1] = len(free), *free
     before, start = losses.sum(), label.copy()
 
-    hosts, scratch = np.empty(members.shape[1], np.int32), np.empty(members.shape[1])
+    hosts, scratch = np.empty(members.shape[1], np.int64), np.empty(members.shape[1])
     prefixes = np.empty((2, members.shape[1], LANES), codes.dtype)
     if sizes.max() >= 2 * k:
         split_large(codes, caps, weights, k, demanded, label, slot, members, sizes, losses, vacant, scratch)
@@ -168,17 +159,35 @@ def _anneal_window(
     temperature = np.array([hot * before / n])
     cooling = (COLD / hot) ** (1 / max(steps, 1))
     random = generator.integers(1, 2**63, 1, dtype=np.uint64)
-    stretch = max(1, SLICE // k)
-    while steps > 0 and before > 0:
+    stretch = max(1, SLICE // max(k, n // (int(label.max()) + 1)))
+    for begin in range(0, steps if before > 0 else 0, stretch):
         pause()
         anneal_steps(
             codes, caps, weights, neighbours, k, demanded, label, slot, members, sizes, losses, vacant,
-            temperature, cooling, min(steps, stretch), random, hosts, scratch, prefixes,
+            temperature, cooling, begin, min(stretch, steps - begin), random, hosts, scratch, prefixes,
         )  # fmt: skip
-        steps -= stretch
     if losses.sum() >= before:
         label = start
     # number the classes by their first rows, so that close ones have close numbers
     first = np.full(classes, n)
     first[label[::-1]] = np.arange(n)[::-1]  # what is written last stays
     return np.argsort(np.argsort(first))[label]
+
+
+def _neighbours(
+    encoding: Encoding, codes: NDArray[np.unsignedinteger], k: int, steps_per_row: float
+) -> NDArray[np.int32]:
+    """Near neighbours of the rows of a window: more than stand in a class, if there are two steps for each of them."""
+    columns = np.ascontiguousarray(codes.T)
+    varying = np.flatnonzero((columns != columns[:, :1]).any(axis=1))
+    weights = encoding.weights[varying]
+    points = np.full((len(varying), LANES + len(codes) + LANES), np.inf, np.float32)
+    np.multiply(columns[varying], weights[:, None], out=points[:, LANES:-LANES], dtype=np.float32)
+    caps = encoding.caps[varying].astype(np.float32) * weights
+    count = FEWEST_NEIGHBOURS
+    while count < min(k + 6, steps_per_row / 2, SIDES * LANES):
+        count *= 2
+    neighbours = np.empty((len(codes), count), np.int32)
+    distances, found = np.empty((1, SIDES * LANES), np.float32), np.empty((1, SIDES * LANES), np.uint32)
+    find_neighbours(points, caps, min(math.ceil(REACH * steps_per_row), MOST_REACH), neighbours, distances, found)
+    return neighbours

@@ -5,6 +5,7 @@ The steps stand in files of their own: ``order``, ``cut``, ``anneal``.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -12,12 +13,15 @@ from numpy.typing import NDArray
 
 from kanon_duck.clustering.anneal import anneal
 from kanon_duck.clustering.cut import cut
+from kanon_duck.clustering.members import without_gaps
 from kanon_duck.clustering.order import order
 from kanon_duck.clustering.parallel import Checkpoint, part
 from kanon_duck.clustering.repair import repair
+from kanon_duck.kernels.repair import find_unsatisfied
+from kanon_duck.kernels.satisfies import Requirement
 from kanon_duck.microdata import Microdata
 from kanon_duck.models import PrivacyModel
-from kanon_duck.requirement import demand, for_rows, least_size
+from kanon_duck.requirement import Demand, demand, for_rows, least_size
 
 EFFORT = {"light": 0.1, "medium": 1.0, "heavy": 10.0}
 """Steps of annealing per row, in units of those of medium effort."""
@@ -26,18 +30,22 @@ STEPS_PER_SECOND = 4_000_000
 """What a number of seconds is multiplied with to become steps: fixed, so that results are repeatable."""
 
 
-def steps_per_row(effort: str | float, rows: int, k: int) -> float:
+MOST_SHORT, GROWTH, MOST_GROWTH = 0.5, 1.25, 4
+"""Share of runs that may fall short of what is demanded before the cut, how runs grow where more do, and up to what."""
+
+
+def steps_per_row(effort: str | float, rows: int, size: int) -> float:
     """Steps of annealing per row that an effort stands for.
 
-    Medium effort is 100 steps per row at 30,000 rows and 6 at a million, falling with the 0.8th
-    power of the rows, and less than that beyond: none from ten million on. Where k is above 25, a step
-    costs more, and there are fewer. A number of seconds counts at ``STEPS_PER_SECOND``.
+    Medium effort is 100 steps per row at 30,000 rows and 10 at a million, falling with the 2/3rd
+    power of the rows, and less than that beyond: none from ten million on. Where classes are of more than 25
+    rows, a step costs more, and there are fewer. A number of seconds counts at ``STEPS_PER_SECOND``.
     """
-    slower = min(1.0, 25 / k)
+    slower = min(1.0, 25 / size)
     if not isinstance(effort, str):
         return effort * STEPS_PER_SECOND * slower / rows
     beyond = min(max((10_000_000 - rows) / 9_000_000, 0.0), 1.0)
-    return EFFORT[effort] * 100 * (30_000 / rows) ** 0.8 * beyond * slower
+    return EFFORT[effort] * 100 * (30_000 / rows) ** (2 / 3) * beyond * slower
 
 
 def auto(
@@ -75,17 +83,36 @@ def auto(
     """
     encoding, demanded = microdata.encoding, demand(model, microdata.sensitive)
     model.refuse_too_few(encoding.rows)
-    k = least_size(demanded)
-    steps = steps_per_row(effort, encoding.rows, k)
     seed = int(generator.integers(2**63))
-    ordered = order(encoding, k, part(checkpoint, 0.0, 0.1))
+    ordered = order(encoding, least_size(demanded), part(checkpoint, 0.0, 0.1))
     # rows that stand together in the order stand together in memory from here on
     encoding = replace(encoding, codes=encoding.codes.take(ordered, axis=0))
-    demanded = for_rows(demanded, ordered)
+    demanded = _large_enough(for_rows(demanded, ordered), encoding.rows)
+    size = least_size(demanded)
     improved = cut(encoding, np.arange(encoding.rows), demanded, part(checkpoint, 0.1, 0.2))
-    improved = repair(encoding, improved, demanded, checkpoint)
+    if isinstance(demanded, Requirement):
+        improved = without_gaps(repair(encoding, improved, demanded, checkpoint))
+        size = max(size, encoding.rows // (int(improved.max(initial=0)) + 1))
+    steps = steps_per_row(effort, encoding.rows, size)
     if steps > 0:
         improved = anneal(encoding, improved, demanded, seed, steps, part(checkpoint, 0.2, 1.0))
     labels = np.empty_like(improved)
     labels[ordered] = improved
     return labels
+
+
+def _large_enough(demanded: Demand, n: int) -> Demand:
+    """The same demand with a least number of rows at which rows that stand together may well satisfy it.
+
+    Where values must be as diverse as in dozens of rows, classes of fewer would all have to be united, and the unions
+    would be larger than they need be. Tried on runs of the order, which the cut then does better than.
+    """
+    largest = min(MOST_GROWTH * least_size(demanded), n // 2)
+    while isinstance(demanded, Requirement) and GROWTH * demanded.k <= largest:
+        starts = np.arange(0, n - demanded.k + 1, demanded.k)
+        falls_short = np.zeros(len(starts) - 1, bool)
+        find_unsatisfied(np.arange(n)[None, :], starts, demanded, falls_short)
+        if falls_short.mean() <= MOST_SHORT:
+            break
+        demanded = demanded._replace(k=math.ceil(GROWTH * demanded.k))
+    return demanded

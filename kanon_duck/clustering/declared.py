@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from kanon_duck.call import Call
 from kanon_duck.clustering import METHODS
+from kanon_duck.clustering.members import without_gaps
 from kanon_duck.clustering.repair import repair
 from kanon_duck.clustering.suppress import suppress
 from kanon_duck.kernels.box import NO_CLASS
@@ -33,17 +34,11 @@ def cluster(call: Call, settings: Settings, microdata: Microdata) -> NDArray[np.
     demanded = demand(model, microdata.sensitive)
     repaired = repair(encoding, labels, demanded, call.checkpoint)
     if repaired is not labels:
-        labels = _without_gaps(repaired)
+        labels = without_gaps(repaired)
     limit = math.floor(Decimal(repr(settings.max_suppression)) * encoding.rows)  # 0.29 of 100 rows are 29
     if limit:
         labels = suppress(encoding, labels, demanded, limit, call.checkpoint)
         # the values of the rows that are left are those that t-closeness compares with
         demanded = demand(model, microdata.sensitive, labels != NO_CLASS)
-        labels = _without_gaps(repair(encoding, labels, demanded, call.checkpoint))
+        labels = without_gaps(repair(encoding, labels, demanded, call.checkpoint))
     return labels
-
-
-def _without_gaps(labels: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The classes numbered from 0."""
-    numbers, dense = np.unique(labels, return_inverse=True)
-    return dense.astype(np.int64) - (1 if numbers[0] == NO_CLASS else 0)

@@ -23,16 +23,22 @@ def class_members(labels: NDArray[Any], classes: int, room: int) -> tuple[NDArra
     Returns
     -------
     members : shape (classes, room)
-        Rows of each class, rising. All three are int32, or int64 for rows that int32 cannot count.
-    sizes : shape (classes,)
-    positions : shape (n,)
+        Rows of each class, rising; int32, or int64 for rows that int32 cannot count.
+    sizes : int64, shape (classes,)
+    positions : int64, shape (n,)
         Where each row stands in its class.
     """
     integer: Any = np.int32 if len(labels) < 2**31 else np.int64
-    sizes = np.bincount(labels, minlength=classes).astype(integer)
+    sizes = np.bincount(labels, minlength=classes)
     order = np.argsort(labels, kind="stable")
-    positions = np.empty(len(labels), integer)
+    positions = np.empty(len(labels), np.int64)
     positions[order] = np.arange(len(labels)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     members = np.zeros((classes, max(room, int(sizes.max(initial=0)))), integer)
     members[labels, positions] = np.arange(len(labels))
     return members, sizes, positions
+
+
+def without_gaps(labels: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The classes in the same order, numbered from 0; -1 stays."""
+    numbers, dense = np.unique(labels, return_inverse=True)
+    return dense.astype(np.int64) - (1 if numbers[0] < 0 else 0)

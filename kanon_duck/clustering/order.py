@@ -13,7 +13,7 @@ entropy, and Hilbert curves for k-anonymity (Ghinita, Karras, Kalnis & Mamoulis,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -213,45 +213,6 @@ def _sorted(words: NDArray[np.uint64], checkpoint: Checkpoint) -> NDArray[np.int
 
     run([partial(sort, number) for number in range(len(stops))], checkpoint)
     return rows
-
-
-def random_orders(
-    encoding: Encoding, codes: NDArray[np.unsignedinteger], count: int, generator: np.random.Generator
-) -> Iterator[NDArray[np.int32]]:
-    """Orders in which other rows stand close together: the attributes follow each other at random.
-
-    Hierarchies count from the root down, numbers by sixteenths of their range; what does not fit one word
-    together with the row's number is left out.
-
-    Parameters
-    ----------
-    codes : shape (n, width)
-        Some rows of the encoding.
-    count : int
-        How many orders.
-
-    Yields
-    ------
-    int32, shape (n,)
-    """
-    limits = (codes + codes.dtype.type(1)).max(axis=0)  # beyond the largest code; NULL wraps round to 0
-    attributes = len(encoding.numeric)
-    numbers = np.arange(len(codes), dtype=np.uint64)
-    number_bits = np.uint64(len(codes).bit_length())
-    for _ in range(count):
-        parts = []
-        free = 64 - int(number_bits)
-        for attribute in generator.permutation(attributes):
-            for column in np.flatnonzero(encoding.attributes == attribute)[::-1]:
-                numeric = encoding.numeric[attribute]
-                limit = 15 if numeric else int(limits[column])
-                free -= limit.bit_length()
-                if free >= 0:
-                    shift = max(int(encoding.caps[column]).bit_length() - 4, 0) if numeric else 0
-                    parts.append(Component(int(column), shift, limit, 0.0))
-        # numbers are sorted faster than an order that sorts them is found
-        numbered = np.sort(sort_keys(codes, np.empty(0, np.uint64), parts)[0] << number_bits | numbers)
-        yield (numbered & (np.uint64(1) << number_bits) - np.uint64(1)).astype(np.int32)
 
 
 def alike(encoding: Encoding, low: NDArray[np.unsignedinteger], high: NDArray[np.unsignedinteger]) -> NDArray[np.int64]:

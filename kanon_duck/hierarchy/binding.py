@@ -11,11 +11,11 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from sqlglot import exp
 
-from kanon_duck.arrow import numbers, texts
+from kanon_duck.arrow import array, numbers, texts
 from kanon_duck.hierarchy import store
 from kanon_duck.sql import Database
 
-NO_CODE = numbers(np.array([-1], np.int32))[0]
+NO_CODE = -1
 
 
 @dataclass(frozen=True)
@@ -28,13 +28,13 @@ class BoundHierarchy:
         Height of the hierarchy, whatever values occur.
     root : str
         Label of the root.
-    values : list of str
+    values : pyarrow.Array
         The distinct values in depth-first order; those that `extended` has added stand behind.
     level_codes : int64, shape (len(values), height)
         Column h tells values apart by their highest ancestor-or-self of height at most h; codes are
         dense per column and rise in the order in which the values have come. So the height of the lowest
         common ancestor of a set of values is the number of columns that are not constant on it.
-    level_labels : list of list of str
+    level_labels : list of pyarrow.Array
         For each column the label of each code. When the lowest common ancestor has height
         h < ``height``, its label is that of any member's code in column h; else it is the root.
     missing : list of str
@@ -43,9 +43,9 @@ class BoundHierarchy:
 
     height: int
     root: str
-    values: list[str]
+    values: pa.Array
     level_codes: NDArray[np.int64]
-    level_labels: list[list[str]]
+    level_labels: list[pa.Array]
     missing: list[str]
 
 
@@ -90,7 +90,7 @@ def bind(database: Database, hierarchy: str, values: Sequence[str] | pa.Array | 
     known = pc.is_valid(bound["labels"])
     missing = sorted(bound["leaf"].filter(pc.invert(known)).to_pylist())
     bound = bound.filter(known)
-    return _with_codes(height, root, bound["leaf"], bound["labels"], missing)
+    return _with_codes(height, root, bound["leaf"].combine_chunks(), bound["labels"].combine_chunks(), missing)
 
 
 def height(database: Database, hierarchy: str) -> int:
@@ -131,23 +131,19 @@ _RULE = """
 """
 
 
-def _with_codes(
-    height: int, root: str, leaves: pa.ChunkedArray, labels: pa.ChunkedArray, missing: list[str]
-) -> BoundHierarchy:
+def _with_codes(height: int, root: str, leaves: pa.Array, labels: pa.Array, missing: list[str]) -> BoundHierarchy:
     """Number the labels of each level along the depth-first order, where equal labels stand together."""
     count = len(leaves)
-    coded = labels.combine_chunks().flatten().dictionary_encode()
-    table = np.from_dlpack(coded.indices).reshape(count, height)
+    coded = labels.flatten().cast(pa.large_string()).dictionary_encode()
+    table = array(coded.indices).reshape(count, height)
     starts = np.ones((count, height), dtype=bool)
     starts[1:] = table[1:] != table[:-1]
     return BoundHierarchy(
         height=height,
         root=root,
-        values=leaves.to_pylist(),
+        values=leaves.cast(pa.large_string()),
         level_codes=np.cumsum(starts, axis=0, dtype=np.int64) - 1,
-        level_labels=[
-            coded.dictionary.take(numbers(table[starts[:, level], level])).to_pylist() for level in range(height)
-        ],
+        level_labels=[coded.dictionary.take(numbers(table[starts[:, level], level])) for level in range(height)],
         missing=missing,
     )
 
@@ -164,35 +160,33 @@ def extended(known: BoundHierarchy, new: BoundHierarchy) -> BoundHierarchy:
     labels = []
     for level, (old_labels, new_labels) in enumerate(zip(known.level_labels, new.level_labels, strict=True)):
         # a level never has the same label twice, so labels tell which codes there are already
-        place = pc.index_in(texts(new_labels), value_set=texts(old_labels))
-        code = np.from_dlpack(pc.coalesce(place, NO_CODE))
+        code = array(pc.index_in(new_labels, old_labels).fill_null(NO_CODE))
         fresh = code < 0
         code = np.where(fresh, len(old_labels) + np.cumsum(fresh) - 1, code)
         codes[:, level] = code[new.level_codes[:, level]]
-        labels.append(old_labels + [label for label, is_fresh in zip(new_labels, fresh, strict=True) if is_fresh])
+        labels.append(pa.concat_arrays([old_labels, new_labels.take(numbers(np.flatnonzero(fresh)))]))
     return BoundHierarchy(
         height=known.height,
         root=known.root,
-        values=known.values + new.values,
+        values=pa.concat_arrays([known.values, new.values]),
         level_codes=np.concatenate([known.level_codes, codes]),
         level_labels=labels,
         missing=new.missing,
     )
 
 
-def in_given_order(bound: BoundHierarchy, values: list[str]) -> BoundHierarchy:
+def in_given_order(bound: BoundHierarchy, values: pa.Array) -> BoundHierarchy:
     """The same with its values in another order, which gives them, and the labels above them, other numbers.
 
     Guarantee: a hierarchy that `extended` has made step by step gets the same codes again from its values.
     """
-    place = pc.index_in(texts(values), value_set=texts(bound.values))
-    codes = bound.level_codes[np.from_dlpack(place)]
+    codes = bound.level_codes[array(pc.index_in(values, bound.values))]
     labels = []
     for level, known in enumerate(bound.level_labels):
         _, first_places = np.unique(codes[:, level], return_index=True)
         order = np.argsort(first_places)  # of the codes, as they come
         codes[:, level] = np.argsort(order)[codes[:, level]]
-        labels.append([known[code] for code in order])
+        labels.append(known.take(numbers(order)))
     return replace(bound, values=values, level_codes=codes, level_labels=labels)
 
 

@@ -10,17 +10,15 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from sqlglot import exp
 
-from kanon_duck.arrow import numbers
+from kanon_duck.arrow import array, numbers
 from kanon_duck.catalog import (
     classes_table,
     members_table,
-    released_table,
     stays_table,
     values_table,
     versions_table,
     vulnerable_table,
 )
-from kanon_duck.classes import AFFECTED
 from kanon_duck.inference.bounds import Requirement
 from kanon_duck.inference.channels import vulnerable
 from kanon_duck.inference.comparison import comparisons
@@ -31,7 +29,6 @@ from kanon_duck.inference.series import Integers, Series, series_of_classes
 from kanon_duck.members import hash_of
 from kanon_duck.membership import cell_columns, has_history, own_columns, person
 from kanon_duck.models import PrivacyModel
-from kanon_duck.release import CLASS, FROM_RELEASE
 from kanon_duck.settings import Settings
 from kanon_duck.snapshot import key_text
 from kanon_duck.sql import Database
@@ -134,8 +131,8 @@ def _numbered(hashes: NDArray[Any]) -> tuple[NDArray[np.uint64], Integers, Integ
 
 def current_people(number: int, settings: Settings) -> str:
     """SQL for the people of the current release: who, in which class, and what is released of each."""
-    own = ", ".join([f"{person(settings)} AS person", "reader_class", *own_columns(settings)])
-    classes = f"(SELECT class, reader_class FROM {classes_table(number)})"
+    own = ", ".join([f"{person(settings)} AS person", "reader_class", "from_release", *own_columns(settings)])
+    classes = f"(SELECT class, reader_class, from_release FROM {classes_table(number)})"
     return f"(SELECT {own} FROM {members_table(number)} JOIN {classes} USING (class))"
 
 
@@ -175,13 +172,9 @@ def _collect(database: Database, number: int, settings: Settings, release: int, 
             f"FROM {now} SEMI JOIN {around} USING (person)"
         )
         standing = "SEMI JOIN temp.kanon_standing USING (reader_class)"
-    released = exp.select(
-        exp.column(CLASS, quoted=True).as_("reader_class"), exp.column(FROM_RELEASE, quoted=True).as_("from_release")
-    ).from_(released_table(settings.name))
-    begins = f"(SELECT DISTINCT * FROM ({released.sql(dialect='duckdb')}) {standing})"
     database.execute(
         f"INSERT INTO {STAYS} BY NAME SELECT {numbered}, from_release, CAST({release + 1} AS BIGINT) AS to_release "
-        f"FROM {now} JOIN {begins} USING (reader_class)"
+        f"FROM {now} {standing}"
     )
 
 
@@ -212,12 +205,10 @@ def read_names(database: Database, number: int, settings: Settings, release: int
         for place, each in enumerate(settings.quasi_identifiers)
     )
     cells = ", ".join(["reader_class", "from_release", *cell_columns(settings)])
-    now = f"(SELECT DISTINCT reader_class, from_release FROM {STAYS} WHERE to_release = {release + 1})"
-    classes = f"(SELECT DISTINCT ON (reader_class) * FROM {classes_table(number)})"
+    classes = f"SELECT DISTINCT ON (reader_class) {cells} FROM {classes_table(number)}"
     database.execute(
         f"CREATE OR REPLACE TEMPORARY TABLE {CELLS} AS SELECT {cells}, concat_ws(', ', {quasi}) AS label FROM ("
-        f"SELECT {cells} FROM {versions_table(number)} UNION ALL "
-        f"SELECT {cells} FROM {now} JOIN {classes} USING (reader_class)) "
+        f"SELECT {cells} FROM {versions_table(number)} UNION ALL {classes}) "
         f"SEMI JOIN {STAYS} USING (reader_class, from_release)"
     )
     columns = own_columns(settings)
@@ -228,18 +219,28 @@ def read_names(database: Database, number: int, settings: Settings, release: int
     held = f"(SELECT {own} FROM {stays_table(number)} UNION ALL SELECT {own} FROM {members_table(number)})"
     value = f"{hash_of(columns)} AS value"
     key = key_text([(name, exp.column(f"key_{place}")) for place, name in enumerate(settings.key)])
+    texts_of_values = database.arrow(
+        f"SELECT {value}, {selected} FROM {held} GROUP BY value "
+        f"HAVING value IN (SELECT value FROM {STAYS}) ORDER BY value"
+    )
+    keys = database.arrow(
+        f"SELECT {person(settings)} AS person, {key.sql(dialect='duckdb')} AS key "
+        f"FROM {members_table(number)} ORDER BY person"
+    )
     return ViewNames(
         [label for (label,) in database.rows(f"SELECT label FROM {CELLS} {IN_ORDER}")],
         _regions(database, number, settings),
-        database.numpy(
-            f"SELECT {value}, {selected} FROM {held} GROUP BY value "
-            f"HAVING value IN (SELECT value FROM {STAYS}) ORDER BY value"
-        ),
-        database.numpy(
-            f"SELECT {person(settings)} AS person, {key.sql(dialect='duckdb')} AS key "
-            f"FROM {members_table(number)} ORDER BY person"
-        ),
+        _columns(texts_of_values),
+        _columns(keys),
     )
+
+
+def _columns(table: pa.Table) -> Columns:
+    """Numbers and texts as arrays."""
+    return {
+        name: array(column) if pa.types.is_integer(column.type) else np.array(column.to_pylist(), object)
+        for name, column in zip(table.column_names, table.columns, strict=True)
+    }
 
 
 def _regions(database: Database, number: int, settings: Settings) -> list[Region]:
@@ -298,7 +299,7 @@ def count_vulnerable(database: Database, number: int, settings: Settings, releas
         return None
     table = vulnerable_table(number)
     now = current_people(number, settings)
-    near_by = f"(SELECT person FROM {now} SEMI JOIN {AFFECTED} USING (reader_class))" if near else None
+    near_by = f"(SELECT person FROM {now} WHERE from_release = {release})" if near else None
     stays = read_stays(database, number, settings, release, near_by)
     known = recorded([*settings.sensitive, *settings.keep], [(release, stays)])
     compared = list(comparisons(known.series, [release - 1] if near else None))

@@ -232,7 +232,7 @@ def _covers(database: Database, name: str, cells: list[str], declared: QuasiIden
         covered = f"kanon.covers({hierarchy}, cells.{name}, value)"
     data = database.numpy(
         f"""
-        SELECT number, cells.code, {covered} AS covered
+        SELECT number, cells.code, coalesce({covered}, false) AS covered
         FROM (SELECT DISTINCT {name} AS value, dense_rank() OVER (ORDER BY {name}) - 1 AS number FROM {PEOPLE})
         CROSS JOIN (SELECT DISTINCT {", ".join(cells)}, dense_rank() OVER (ORDER BY {", ".join(cells)}) - 1 AS code
                     FROM {CONTENTS}) AS cells

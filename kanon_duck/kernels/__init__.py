@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import tempfile
 
 from numba import config, njit
+from numba.core import event
 
 
 def _trial() -> None:
@@ -16,5 +18,30 @@ try:
 except RuntimeError:  # neither this folder nor the user's can be written: compile anew in every process
     config.CACHE_DIR = tempfile.mkdtemp(prefix="kanon_duck_")
 
+
 INNER = {"nogil": True, "cache": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 """How kernels are compiled that only other kernels call."""
+
+
+class _CollectorAtRest(event.Listener):
+    """Keeps the garbage collector from looking through a compiler's many objects while they are in use.
+
+    Compilations nest, but numba lets one thread at a time compile.
+    """
+
+    depth = 0
+    was_enabled = False
+
+    def on_start(self, _event: event.Event) -> None:
+        if self.depth == 0:
+            self.was_enabled = gc.isenabled()
+            gc.disable()
+        self.depth += 1
+
+    def on_end(self, _event: event.Event) -> None:
+        self.depth -= 1
+        if self.depth == 0 and self.was_enabled:
+            gc.enable()
+
+
+event.register("numba:compile", _CollectorAtRest())

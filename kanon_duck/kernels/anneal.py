@@ -1,4 +1,4 @@
-"""Annealing of the classes of one window of rows: neighbours, and moves that never break a class."""
+"""Annealing of the classes of one window of rows, by moves that never break a class."""
 
 from __future__ import annotations
 
@@ -47,47 +47,6 @@ def fill_losses(codes, members, sizes, losses, caps, weights):
     for number in range(sizes.size):
         if sizes[number] > 0:
             losses[number] = loss_of_class(codes, members, number, 0, sizes[number], caps, weights)
-
-
-@njit(**INNER)
-def offer(neighbours, distances, row, other, distance):
-    """Enter a row into another's list in place of the furthest, unless it is there or is further than all."""
-    if distance >= distances[row, 0]:
-        return
-    known = False
-    for nth in range(neighbours.shape[1]):
-        known |= neighbours[row, nth] == other
-    if known:
-        return
-    furthest = 0
-    greatest = distance
-    for nth in range(1, neighbours.shape[1]):
-        if distances[row, nth] > greatest:
-            furthest, greatest = nth, distances[row, nth]
-    neighbours[row, 0], distances[row, 0] = neighbours[row, furthest], greatest
-    neighbours[row, furthest], distances[row, furthest] = other, distance
-
-
-@njit(nogil=True, cache=True, no_cfunc_wrapper=True)
-def find_neighbours(codes, order, reach, caps, weights, neighbours, distances):
-    """Offer to every row those that stand at most ``reach`` places away from it in an order.
-
-    Parameters
-    ----------
-    codes : uint16 or uint32, shape (n, width)
-    order : int32, shape (n,)
-        A permutation of the rows.
-    neighbours : int32, shape (n, count)
-        The nearest rows known so far, the furthest of them first; the row itself where there is none.
-    distances : float32, shape (n, count)
-        Their distances; infinity where there is none.
-    """
-    for place in range(order.size):
-        row = order[place]
-        for near in range(place + 1, min(order.size, place + reach + 1)):
-            distance = np.float32(pair_cost(codes, row, order[near], caps, weights))
-            offer(neighbours, distances, row, order[near], distance)
-            offer(neighbours, distances, order[near], row, distance)
 
 
 @njit(**INNER)
@@ -290,9 +249,9 @@ def best_exchange(codes, caps, weights, row, members, source, others, target, co
 @njit(nogil=True, cache=True, no_cfunc_wrapper=True)
 def anneal_steps(
     codes, caps, weights, neighbours, k, demanded, label, slot, members, sizes, losses, vacant,
-    temperature, cooling, steps, random, hosts, scratch, prefixes,
+    temperature, cooling, begin, steps, random, hosts, scratch, prefixes,
 ):  # fmt: skip
-    """Some steps of annealing; all state is in the arrays, so that the next call goes on from there.
+    """Some steps of annealing, each for the next row; all state is in the arrays, so that the next call goes on.
 
     Guarantee: every class satisfies the predicate after every step, because a step is taken only when
     both classes that it changes satisfy it.
@@ -306,25 +265,27 @@ def anneal_steps(
     k : int
     demanded : int or Requirement
         What `satisfies` takes.
-    label, slot : int32, shape (n,)
+    label, slot : int64, shape (n,)
         Class of each row, and its position there.
     members : int32, shape (slots for classes, room for rows)
         Rows of each class; a slot for every ``k`` rows, room for 2k rows or the largest class.
-    sizes : int32; losses : float64, shape (slots for classes,)
-    vacant : int32, shape (slots for classes + 1,)
+    sizes : int64; losses : float64, shape (slots for classes,)
+    vacant : int64, shape (slots for classes + 1,)
         A stack of the free slots; its first element is their number.
     temperature : float64, shape (1,)
     cooling : float
         What the temperature is multiplied with at every step.
+    begin, steps : int
+        Steps made before, and to be made.
     random : uint64, shape (1,)
-    hosts : int32; scratch : float64, shape (room for rows,)
+    hosts : int64; scratch : float64, shape (room for rows,)
     prefixes : dtype of ``codes``, shape (2, room for rows, LANES)
         Scratch.
     """
     heat = temperature[0]
-    for _ in range(steps):
+    for step in range(begin, begin + steps):
         heat *= cooling
-        row = below(random, label.size)
+        row = step % label.size
         near = neighbours[row, below(random, neighbours.shape[1])]
         if label[near] == label[row]:
             continue
@@ -348,7 +309,7 @@ def anneal_steps(
         )
         exchange, splits = True, False
         first_loss = second_loss = 0.0
-        if satisfies(members, source, 0, source_size - 1, demanded):
+        if source_size > k:
             splits = target_size + 1 >= 2 * k
             if splits:
                 members[target, target_size] = row
@@ -357,7 +318,7 @@ def anneal_steps(
                 )
                 moved_loss = loss_of_class(codes, members, source, 0, source_size - 1, caps, weights)
                 moved_loss += first_loss + second_loss
-            exchange = loss <= moved_loss
+            exchange = loss <= moved_loss or not satisfies(members, source, 0, source_size - 1, demanded)
         if exchange:
             splits = False
             other = members[target, other_position]
@@ -367,12 +328,13 @@ def anneal_steps(
             other_position = target_size
             source_size, target_size = source_size - 1, target_size + 1
         members[target, other_position] = row
-        if splits:
-            stands = halves_satisfy(members, vacant[vacant[0]], target_size, demanded)
-        else:
-            stands = satisfies(members, target, 0, target_size, demanded)
         rise = loss - losses[source] - losses[target]
-        if stands and satisfies(members, source, 0, source_size, demanded) and accepts(random, rise, heat):
+        stands = accepts(random, rise, heat)  # the dearer questions come last
+        if stands and splits:
+            stands = halves_satisfy(members, vacant[vacant[0]], target_size, demanded)
+        elif stands:
+            stands = satisfies(members, target, 0, target_size, demanded)
+        if stands and satisfies(members, source, 0, source_size, demanded):
             slot[other] = position
             slot[row] = other_position
             label[row] = target

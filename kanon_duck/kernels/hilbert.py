@@ -36,21 +36,22 @@ def hilbert_keys(codes, columns, scales, bits, point, keys):
     for row in range(codes.shape[0]):
         for axis in range(dimensions):
             point[axis] = np.uint64(min(codes[row, columns[axis]] * scales[axis], largest))
+        first = point[0]
         for level in range(bits - 1, 0, -1):
-            bit = ONE << np.uint64(level)
-            for axis in range(dimensions):
-                if point[axis] & bit:
-                    point[0] ^= bit - ONE
-                else:
-                    exchanged = (point[0] ^ point[axis]) & (bit - ONE)
-                    point[0] ^= exchanged
-                    point[axis] ^= exchanged
+            lower = (ONE << np.uint64(level)) - ONE
+            # where the bit is set invert the first axis' lower bits, else exchange them: no processor can foretell it
+            first ^= lower * ((first >> np.uint64(level)) & ONE)
+            for axis in range(1, dimensions):
+                inverted = lower * ((point[axis] >> np.uint64(level)) & ONE)
+                exchanged = (first ^ point[axis]) & (lower ^ inverted)
+                first ^= exchanged ^ inverted
+                point[axis] ^= exchanged
+        point[0] = first
         for axis in range(1, dimensions):
             point[axis] ^= point[axis - 1]
         flips = np.uint64(0)
         for level in range(bits - 1, 0, -1):
-            if (point[dimensions - 1] >> np.uint64(level)) & ONE:
-                flips ^= (ONE << np.uint64(level)) - ONE
+            flips ^= ((ONE << np.uint64(level)) - ONE) * ((point[dimensions - 1] >> np.uint64(level)) & ONE)
         key = np.uint64(0)
         for level in range(bits - 1, -1, -1):
             for axis in range(dimensions):

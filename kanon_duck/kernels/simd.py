@@ -199,12 +199,33 @@ def excess(_typing, first, second):
 
 @intrinsic
 def plus(_typing, first, second):
-    """``first + second``, float64."""
+    """``first + second``, floats."""
 
     def build(_context, builder, _signature, arguments):
         return builder.fadd(*arguments)
 
     return first(first, second), build
+
+
+@intrinsic
+def minus(_typing, first, second):
+    """``first - second``, floats."""
+
+    def build(_context, builder, _signature, arguments):
+        return builder.fsub(*arguments)
+
+    return first(first, second), build
+
+
+@intrinsic
+def where_less(_typing, first, second, then, otherwise):
+    """The number of ``then`` in the lanes where ``first < second``, floats; else that of ``otherwise``."""
+
+    def build(_context, builder, _signature, arguments):
+        first, second, then, otherwise = arguments
+        return builder.select(builder.fcmp_ordered("<", first, second), then, otherwise)
+
+    return then(first, second, then, otherwise), build
 
 
 @intrinsic

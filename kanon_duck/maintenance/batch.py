@@ -12,7 +12,7 @@ from kanon_duck.clustering.order import order
 from kanon_duck.clustering.parallel import part
 from kanon_duck.clustering.repair import repair
 from kanon_duck.kernels.box import NO_CLASS
-from kanon_duck.maintenance.changes import changes, keep_numbers
+from kanon_duck.maintenance.changes import changes, classes_in, keep_numbers
 from kanon_duck.maintenance.i3m import delete_rows, insert_rows, split_large
 from kanon_duck.maintenance.improve import improve_touched
 from kanon_duck.maintenance.optimization import optimize
@@ -74,9 +74,11 @@ def bring_in(
         partition = insert_rows(partition, placed, demanded, part(call.checkpoint, 0.4, 0.7))
         # a class may fall short of more than its size by rows that joined it, or by values that have changed
         state.labels = repair(encoding, partition.labels, demanded, call.checkpoint).copy()
+        if np.all(state.labels == NO_CLASS):
+            return
         partition = regrouped(partition, state.labels)
         if settings.method == "auto":
-            touched = np.union1d(changes(before, state.labels).touched, state.labels[arriving])
+            touched = classes_in(changes(before, state.labels).touched, state.labels[arriving])
             state.labels = _improved(call, settings, state, partition, demanded, touched)
         state.partition = regrouped(partition, state.labels)
 

@@ -38,11 +38,18 @@ def changes(before: NDArray[np.int64], after: NDArray[np.int64]) -> Changes:
     -------
     Changes
     """
-    changed = before != after
+    changed = np.flatnonzero(before != after)
     old, new = before[changed], after[changed]
-    touched = np.union1d(old, new)
     moved = int(np.count_nonzero((old != NO_CLASS) & (new != NO_CLASS)))
-    return Changes(touched[touched != NO_CLASS], moved)
+    return Changes(classes_in(old, new), moved)
+
+
+def classes_in(*labels: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Rising numbers of the classes that some rows are in."""
+    is_there = np.zeros(max(int(each.max(initial=NO_CLASS)) for each in labels) + 2, bool)
+    for each in labels:
+        is_there[each] = True  # NO_CLASS takes the last element, which belongs to no class
+    return np.flatnonzero(is_there[:-1])
 
 
 def rows_of(classes: NDArray[np.int64], labels: NDArray[np.int64]) -> NDArray[np.int64]:

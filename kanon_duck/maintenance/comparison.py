@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from kanon_duck.call import Row
 from kanon_duck.catalog import members_table
 from kanon_duck.kernels.box import NO_CLASS
@@ -40,5 +38,5 @@ def compare_with_last(database: Database, settings: Settings, number: int) -> Ro
         FROM {LAST} AS last FULL JOIN {relation} AS members ON {same}
         """
     )
-    before, after, changed = (np.asarray(data[name]) for name in ("before", "after", "changed"))
+    before, after, changed = data["before"], data["after"], data["changed"]
     return people(before, keep_numbers(before, after, int(before.max(initial=NO_CLASS)) + 1), changed)

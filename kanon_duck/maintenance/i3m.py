@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from kanon_duck.clustering.parallel import Checkpoint
 from kanon_duck.kernels.box import NO_CLASS
 from kanon_duck.kernels.maintain import maintain
+from kanon_duck.maintenance.changes import classes_in
 from kanon_duck.maintenance.partition import Partition, with_free_entries
 from kanon_duck.requirement import Demand, least_size
 
@@ -62,8 +63,7 @@ def delete_rows(partition: Partition, rows: NDArray[np.int64], demanded: Demand,
         Deleted rows have label -1. Where fewer than k rows remain there is no class left, and all rows
         have label -1: there is nothing that could be published.
     """
-    classes = np.unique(partition.labels[rows])
-    classes = classes[classes != NO_CLASS]
+    classes = classes_in(partition.labels[rows])
     partition.labels[rows] = NO_CLASS
     return _work_through(partition, classes, NOTHING, demanded, checkpoint)
 

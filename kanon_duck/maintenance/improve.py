@@ -41,7 +41,7 @@ def improve_touched(
     partition : Partition
         Every class satisfies what is demanded. It is only read.
     touched : int64, shape (classes,)
-        Numbers of classes; those without rows are left alone.
+        Rising numbers of classes; those without rows are left alone.
     demanded, seed, steps_per_row, checkpoint
         As in ``anneal``; steps are counted per row of the part that is annealed.
 
@@ -52,7 +52,7 @@ def improve_touched(
     """
     index = partition.class_index
     standing = np.flatnonzero(index.sizes)
-    to_improve = np.intersect1d(standing, touched)
+    to_improve = touched[index.sizes[touched] > 0]
     beside = min(MOST_BESIDE, int(SHARE_BESIDE / 2 * len(standing)) // max(len(to_improve), 1))
     classes = standing if beside else to_improve
     # not as they stand in the index, which has been through other changes than that of another process

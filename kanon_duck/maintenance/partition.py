@@ -96,7 +96,7 @@ def regrouped(partition: Partition, labels: NDArray[np.int64]) -> Partition:
     rows = rows_of(touched, labels)
     rows = rows[np.argsort(labels[rows], kind="stable")]
     filled, starts, counts = np.unique(labels[rows], return_index=True, return_counts=True)
-    emptied = np.setdiff1d(touched, filled)
+    emptied = touched[~np.isin(touched, filled)]
     classes = np.concatenate([filled, emptied])
     stops = np.concatenate([[0], np.cumsum(counts), np.full(len(emptied), len(rows))])
     near = np.concatenate([before[rows[starts]], emptied])

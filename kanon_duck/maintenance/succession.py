@@ -9,19 +9,18 @@ from numpy.typing import NDArray
 
 from kanon_duck.call import Call, Row
 from kanon_duck.catalog import MaskedView, members_table, new_version, record_release, record_state, release_row
-from kanon_duck.classes import ENDED, replace_classes, replace_diversity, with_look_alikes
+from kanon_duck.classes import ENDED, add_classes, remove_ended_classes, replace_diversity, with_look_alikes
 from kanon_duck.generalization import generalize
 from kanon_duck.history import keep_history
 from kanon_duck.inference.recorded import count_vulnerable
 from kanon_duck.kept import rare_kept_values
-from kanon_duck.kernels.box import NO_CLASS
 from kanon_duck.maintenance.answers import no_release
-from kanon_duck.maintenance.changes import changes, people, rows_of
+from kanon_duck.maintenance.changes import changes, classes_in, people, rows_of
 from kanon_duck.maintenance.drift import rebuild_recommended
 from kanon_duck.maintenance.state import State, keep_in_mind
 from kanon_duck.members import held_back, update_members
 from kanon_duck.membership import end_versions, purge
-from kanon_duck.release import Counts, affected_rows, describe_release, publish_changes
+from kanon_duck.release import Counts, describe_release, publish_changes
 from kanon_duck.settings import Settings
 
 
@@ -69,8 +68,7 @@ def succeed(
     rows = np.flatnonzero(moved)
     if len(rows):
         update_members(database, number, rows, after[rows])
-    touched = np.union1d(changes(before, after).touched, after[changed])
-    touched = touched[touched != NO_CLASS]
+    touched = classes_in(changes(before, after).touched, after[changed])
     state.version = new_version()
     waiting, suppressed = held_back(database, number)
     stays = {"members_version": state.version, "waiting": waiting, "status": "current", "reason": None}
@@ -81,26 +79,28 @@ def succeed(
         return no_release(call, view, "unchanged", told, False, **stays)
 
     call.phase("generalizing")
-    touched = with_look_alikes(database, number, touched)
+    touched = classes_in(touched, with_look_alikes(database, number, touched))
     rows = rows_of(touched, after)
     numbers, dense = np.unique(after[rows], return_inverse=True)
     microdata = state.microdata.take(rows)
     classes = generalize(microdata, dense)
     call.phase("publishing")
-    replace_classes(database, number, microdata, classes, numbers, touched)
-    keep_history(database, settings, view.release + 1, ENDED, affected_rows())
-    end_versions(database, number, settings, before, view.release + 1)
-    publish_changes(database, number, settings, view.release + 1)
-    replace_diversity(database, number, settings)
+    release = view.release + 1
+    add_classes(database, number, microdata, classes, numbers, touched, release)
+    keep_history(database, settings, number, release, ENDED)
+    end_versions(database, number, settings, before, release)
+    remove_ended_classes(database, number, release)
+    publish_changes(database, number, settings, release)
+    replace_diversity(database, number, settings, release)
 
     is_changed = np.zeros(len(after), bool)
     is_changed[changed] = True
     call.phase("comparing releases")
     counts = Counts(**people(before, after, is_changed), waiting=waiting, suppressed=suppressed)
     released = f"(FROM {members_table(number)} WHERE class IS NOT NULL)"
-    row, losses = describe_release(database, number, settings, view.release + 1, cause, counts)
+    row, losses = describe_release(database, number, settings, release, cause, counts)
     if not view.secure:
-        row["vulnerable_rows"] = count_vulnerable(database, number, settings, view.release + 1, near=True)
+        row["vulnerable_rows"] = count_vulnerable(database, number, settings, release, near=True)
         purge(database, number, settings)
     row |= {
         "settings_version": view.settings_version,
@@ -110,4 +110,4 @@ def succeed(
     record_release(database, number, row, losses)
     recommended = rebuild_recommended(database, view, state)
     record_state(database, number, refresh_recommended=recommended, **stays)
-    return release_row(database, view.name, view.release + 1)
+    return release_row(database, view.name, release)

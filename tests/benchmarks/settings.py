@@ -29,8 +29,8 @@ from tests.benchmarks.tables import CHOOSING, QUALITY_K, data_folder, encoded, l
 VALUES: dict[str, list[float]] = {
     "order.CURVE_PRICE": [1, 2, 3, 6, 8, 16],
     "anneal.WINDOW": [1 << 9, 1 << 10, 1 << 12, 1 << 13],
-    "anneal.MOST_ORDERS": [2, 3, 4, 8, 12],
-    "anneal.REACH": [2, 3, 6, 8],
+    "anneal.REACH": [8, 12, 24, 32],
+    "anneal.FEWEST_NEIGHBOURS": [4, 16],
     "anneal.COLD": [0.01, 0.02, 0.045, 0.06],
     "anneal.HOTTEST": [0.3, 0.45, 0.8, 1.2],
     "anneal.HOT_AT_TEN_STEPS": [0.075, 0.1, 0.2, 0.3],

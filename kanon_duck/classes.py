@@ -223,12 +223,16 @@ def replace_diversity(database: Database, number: int, settings: Settings, relea
 
 def _diversity(number: int, settings: Settings, condition: str) -> str:
     """SQL for distinct values and greatest frequency, by reader class and sensitive attribute."""
+    frequency, size = "count(*) AS frequency", "sum(frequency)"
+    if settings.model.unit is not None:  # a person may have several values
+        frequency = f"count(DISTINCT {PERSON}) AS frequency, list(DISTINCT {PERSON}) AS persons"
+        size = "len(list_distinct(flatten(list(persons))))"
     of_attribute = [
         f"""
         SELECT reader_class, {place} AS attribute, count(*) AS distinct_values,
-               CAST(max(frequency) / sum(frequency) AS DOUBLE) AS max_frequency
+               CAST(max(frequency) / {size} AS DOUBLE) AS max_frequency
         FROM (
-            SELECT reader_class, count(*) AS frequency
+            SELECT reader_class, {frequency}
             FROM {members_table(number)} JOIN {classes_table(number)} USING (class) {condition}
             GROUP BY reader_class, sensitive_{place}
         ) GROUP BY reader_class

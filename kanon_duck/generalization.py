@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from kanon_duck.arrow import numbers, texts
 from kanon_duck.hierarchy import BoundHierarchy
+from kanon_duck.levels import ancestor_heights, at_level, top_level
 from kanon_duck.loss import categorical_shares, class_boxes, class_intervals
 from kanon_duck.microdata import Microdata, NumericAttribute
 
@@ -45,8 +47,8 @@ class Classes:
     cells: pa.Table
 
 
-def generalize(microdata: Microdata, labels: NDArray[np.int64]) -> Classes:
-    """Generalize every class to the least general tuple that covers its rows.
+def generalize(microdata: Microdata, labels: NDArray[np.int64], levels: Sequence[int] | None = None) -> Classes:
+    """Generalize every class to the least general tuple that covers its rows, or what its rows show at given levels.
 
     A numeric cell is the interval from the least low to the greatest high step; a categorical one the lowest
     common ancestor (Definition 3 of Truta & Campan 2007). A class of NULLs shows NULL; NULL mixed with
@@ -57,6 +59,8 @@ def generalize(microdata: Microdata, labels: NDArray[np.int64]) -> Classes:
     microdata : Microdata
     labels : int64, shape (rows,)
         Class of each row of the encoding, 0 to m - 1, each in use; -1 for a row that is left out.
+    levels : sequence of int, optional
+        For each quasi-identifier the level at which all rows show it (see `kanon_duck.levels`).
 
     Returns
     -------
@@ -72,15 +76,22 @@ def generalize(microdata: Microdata, labels: NDArray[np.int64]) -> Classes:
         first_column = int(np.searchsorted(encoding.attributes, number))
         # NULL has the largest code, so a box tells whether a class holds any, and whether it holds nothing else
         state = _State(high[:, first_column] == null, low[:, first_column] == null)
+        if levels is not None and levels[number] == top_level(attribute):
+            state.all_null[:] = False  # there NULL is shown as everything else
         if isinstance(attribute, NumericAttribute):
-            kind, first, last = _intervals(attribute, labels, state)
+            shown = attribute if levels is None else at_level(attribute, levels[number])
+            kind, first, last = _intervals(shown, labels, state)
             shares[:, number] = np.where(kind == INTERVAL, attribute.share(first, last), kind == AT_ROOT)
             cell = {f"kind_{number}": kind, f"low_{number}": first, f"high_{number}": last}
             columns |= {name: numbers(part) for name, part in cell.items()}
             keys += cell.values()
         else:
             height = np.rint(shares[:, number] * attribute.hierarchy.height).astype(np.int64)
-            node, label = _ancestors(attribute.hierarchy, low[:, first_column].astype(np.int64), height, state)
+            code = low[:, first_column].astype(np.int64)
+            if levels is not None:
+                height = np.maximum(height, _heights(attribute.hierarchy, levels[number], code, state))
+                shares[:, number] = np.maximum(shares[:, number], height / max(attribute.hierarchy.height, 1))
+            node, label = _ancestors(attribute.hierarchy, code, height, state)
             columns[f"label_{number}"] = label
             keys.append(node)
         columns[f"share_{number}"] = numbers(shares[:, number])
@@ -107,6 +118,15 @@ def _intervals(
     kind[state.all_null] = NULL
     plain = kind == INTERVAL
     return kind, np.where(plain, first, 0), np.where(plain, last, 0)
+
+
+def _heights(hierarchy: BoundHierarchy, level: int, code: NDArray[np.int64], state: _State) -> NDArray[np.int64]:
+    """Height of what each class shows at a level; ``code`` is that of its first value on the lowest level."""
+    if level >= hierarchy.height:
+        return np.full(len(code), hierarchy.height)
+    by_code = np.zeros(len(hierarchy.values) + 1, np.int64)
+    by_code[hierarchy.level_codes[:, 0]] = ancestor_heights(hierarchy, level)
+    return by_code[np.where(state.all_null, -1, code)]  # NULL takes the last
 
 
 def _ancestors(

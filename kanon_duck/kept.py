@@ -32,7 +32,7 @@ def check_kept(database: Database, settings: Settings) -> None:
                 )
 
 
-def _as_shown(column: str) -> str:
+def as_shown(column: str) -> str:
     """SQL for a value as a reader tells it from others: what DuckDB compares as equal may be written differently.
 
     So are 0.0 and -0.0, a month and 30 days, and letters that a collation takes for the same.
@@ -58,7 +58,7 @@ def rare_kept_values(database: Database, settings: Settings, released: str) -> l
 def _rare(database: Database, rows: str, number: int, k: int) -> str | None:
     """Says whether a kept column has values in fewer than k rows of a relation."""
     rare = database.value(
-        f"SELECT count(*) FROM (SELECT 1 FROM {rows} GROUP BY {_as_shown(f'kept_{number}')} HAVING count(*) < {int(k)})"
+        f"SELECT count(*) FROM (SELECT 1 FROM {rows} GROUP BY {as_shown(f'kept_{number}')} HAVING count(*) < {int(k)})"
     )
     return f"has {rare} values that stand in fewer than {k} rows" if rare else None
 
@@ -66,7 +66,7 @@ def _rare(database: Database, rows: str, number: int, k: int) -> str | None:
 def _linked(database: Database, number: int, settings: Settings) -> str | None:
     """Says whether a kept column and a quasi-identifier tell each other."""
     for other, quasi_identifier in enumerate(settings.quasi_identifiers):
-        kept, quasi = _as_shown(f"kept_{number}"), _as_shown(f"quasi_identifier_{other}")
+        kept, quasi = as_shown(f"kept_{number}"), as_shown(f"quasi_identifier_{other}")
         if _determines(database, kept, quasi):
             return f"determines the quasi-identifier {quasi_identifier.name}"
         if _determines(database, quasi, kept):

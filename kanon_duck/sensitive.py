@@ -8,6 +8,7 @@ or date without one has a code that keeps the order, NULL before all; any other 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -137,6 +138,22 @@ def codes_of(model: PrivacyModel, data: dict[str, Any]) -> Sensitive | None:
         levels=_stacked(levels, rows),
         attribute=tuple(attribute),
         ordered=tuple(ordered),
+    )
+
+
+def narrowed(sensitive: Sensitive | None, model: PrivacyModel) -> Sensitive | None:
+    """The codes that a model asks for, among those that several models ask for: as `codes_of` gives them for it."""
+    if sensitive is None or model.on_size_alone:
+        return None
+    attributes = len(sensitive.values) if model.on_values else 0
+    columns = len(sensitive.levels) if model.t is not None else 0
+    return replace(
+        sensitive,
+        values=sensitive.values[:attributes],
+        strong=sensitive.strong[:attributes],
+        levels=sensitive.levels[:columns],
+        attribute=sensitive.attribute[:columns],
+        ordered=sensitive.ordered[:columns],
     )
 
 

@@ -23,7 +23,7 @@ NOT_YET: dict[str, Any] = {"patience": 3, "derive_from": None}
 """Options that belong to later versions, with the default that stands for them until then."""
 
 METHODS_NOT_YET = (
-    "mondrian", "enhanced_pk", "greedy_pk", "incognito", "top_down", "threshold", "weighted_c_means",
+    "mondrian", "enhanced_pk", "greedy_pk", "top_down", "threshold", "weighted_c_means",
 )  # fmt: skip
 
 FLAT = "flat"
@@ -39,6 +39,9 @@ MAINTENANCE = ("incremental", "static", "append")
 
 CAPTURE = ("diff", "trigger")
 """How a refresh finds what has changed: by comparing, or by what triggers have noted."""
+
+FULL_DOMAIN = "incognito"
+"""The method whose classes all show the same level of each quasi-identifier, so that none can change alone."""
 
 METHOD_OPTIONS = {"k_member": ("next_seed",)}
 """Options of single methods, by method."""
@@ -169,17 +172,12 @@ def read_settings(call: Call, known: Mapping[str, str] | None = None) -> Setting
             "key is missing: a secure masked view must know its people again at every refresh; name the column(s) "
             "that identify a row, or accept secure => false"
         )
-    maintenance = read.choice(given, "maintenance", MAINTENANCE, "incremental")
-    if secure and maintenance != "incremental":
-        raise KanonError(
-            f"maintenance is {read.shown(maintenance)}, which is not secure: leave it out, or accept that readers "
-            "compare releases with secure => false"
-        )
+    method = _method(given)
+    maintenance = _maintenance(given, method, secure)
     _check_on_delete(given, secure)
     sensitive = _sensitive(call, columns)
     keep = [read.one_of("keep", name, columns, COLUMN) for name in read.names(given, "keep")]
     keep.sort(key=list(columns).index)
-    method = _method(given)
     unit = None if given.get("unit") is None else read.one_of("unit", read.text(given, "unit"), columns, COLUMN)
     settings = Settings(
         view=view,
@@ -194,7 +192,7 @@ def read_settings(call: Call, known: Mapping[str, str] | None = None) -> Setting
         model=read_model(given, _sensitive_attributes(call, sensitive, columns), unit),
         method=method,
         effort=_effort(given, method),
-        max_suppression=read.share(given, "max_suppression", 0.0),
+        max_suppression=_max_suppression(given, method),
         method_options=_method_options(given, method),
         weights={},
         maintenance=maintenance,
@@ -378,6 +376,33 @@ def _method(given: read.Arguments) -> str:
     if isinstance(typed, str) and typed.lower() in METHODS_NOT_YET:
         raise KanonError(f"method is {read.shown(typed)}, which is not built yet: choose one of {', '.join(METHODS)}")
     return read.choice(given, "method", METHODS, "auto")
+
+
+def _maintenance(given: read.Arguments, method: str, secure: bool) -> str:
+    """How a refresh makes classes."""
+    if method == FULL_DOMAIN:
+        maintenance = read.choice(given, "maintenance", MAINTENANCE, "static")
+        if maintenance != "static":
+            raise KanonError(
+                f"maintenance is {read.shown(maintenance)}, but method {method} makes all classes anew at every "
+                "refresh: leave it out, or say static"
+            )
+        return maintenance
+    maintenance = read.choice(given, "maintenance", MAINTENANCE, "incremental")
+    if secure and maintenance != "incremental":
+        raise KanonError(
+            f"maintenance is {read.shown(maintenance)}, which is not secure: leave it out, or accept that readers "
+            "compare releases with secure => false"
+        )
+    return maintenance
+
+
+def _max_suppression(given: read.Arguments, method: str) -> float:
+    """Largest share of the rows that may be left out for quality."""
+    most = read.share(given, "max_suppression", 0.0)
+    if most and method == FULL_DOMAIN:
+        raise KanonError(f"max_suppression is {most}, but method {method} leaves nobody out: leave it out")
+    return most
 
 
 def _effort(given: read.Arguments, method: str) -> str | float:

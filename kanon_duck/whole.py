@@ -53,9 +53,9 @@ def release_whole(
     coded = encode(database, settings)
     microdata = coded.microdata
     call.phase("clustering")
-    labels = cluster(call, settings, microdata)
+    labels, levels, warnings = cluster(call, settings, microdata)
     call.phase("generalizing")
-    classes = generalize(microdata, labels)
+    classes = generalize(microdata, labels, levels)
     call.phase("writing")
     create_members(database, number, settings, coded, labels)
     create_classes(database, number, microdata, classes, release)
@@ -85,7 +85,7 @@ def release_whole(
     if not settings.secure and has_history(settings):
         compared = release > 1
         row["vulnerable_rows"] = count_vulnerable(database, number, settings, release, near=False) if compared else 0
-    return row | {"settings_version": version}, losses, coded.warnings + _costly(losses, row["rows"])
+    return row | {"settings_version": version}, losses, [*coded.warnings, *warnings, *_costly(losses, row["rows"])]
 
 
 def _costly(losses: dict[str, float], rows: int) -> list[str]:

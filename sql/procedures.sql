@@ -168,3 +168,25 @@ SELECT unnest(system.main.from_json(result,
      "probabilities": "DOUBLE[]", "narrowed_by": "VARCHAR"}]'), recursive := true)
 FROM kanon_private.run('attack',
     system.main.json_object('view_name', view_name, 'victim', victim, 'exact', exact));
+
+CREATE OR REPLACE MACRO kanon.compare(source, key := NULL, quasi_identifiers := NULL, sensitive := NULL, methods :=
+    NULL, k := NULL, l := NULL, entropy_l := NULL, recursive_cl := NULL, p := NULL, alpha := NULL, t := NULL,
+    protected := NULL, effort := NULL, method_options := NULL, max_suppression := NULL, weights := NULL, unit :=
+    NULL, seed := NULL) AS TABLE
+SELECT unnest(system.main.from_json(result,
+    '[{"method": "VARCHAR", "k": "BIGINT", "l": "BIGINT", "p": "BIGINT", "alpha": "DOUBLE", "t": "DOUBLE",
+     "rows": "BIGINT", "classes": "BIGINT", "suppressed": "BIGINT", "information_loss": "DOUBLE",
+     "information_loss_per_row": "DOUBLE", "discernibility": "HUGEINT", "average_class_size": "DOUBLE",
+     "query_error": "DOUBLE", "seconds": "DOUBLE", "peak_memory_bytes": "BIGINT", "error": "VARCHAR",
+     "entropy_l": "DOUBLE", "recursive_cl": "DOUBLE[]"}]'), recursive := true)
+FROM kanon_private.run('compare',
+    system.main.json_object('source', source, 'key', key, 'quasi_identifiers', quasi_identifiers, 'sensitive',
+     sensitive, 'methods', methods, 'k', k, 'l', l, 'entropy_l', entropy_l, 'recursive_cl', recursive_cl, 'p', p,
+     'alpha', alpha, 't', t, 'protected', protected, 'effort', effort, 'method_options', method_options,
+     'max_suppression', max_suppression, 'weights', weights, 'unit', unit, 'seed', seed));
+
+CREATE OR REPLACE MACRO kanon.risk(view_name, population := NULL) AS TABLE
+SELECT unnest(system.main.from_json(result,
+    '[{"measure": "VARCHAR", "value": "DOUBLE", "rows": "BIGINT"}]'), recursive := true)
+FROM kanon_private.run('risk',
+    system.main.json_object('view_name', view_name, 'population', population));

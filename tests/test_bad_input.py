@@ -113,7 +113,7 @@ CASES = [
     # other options
     (create(method="'K_Member'"), None),
     (create(method="'magic'"), "one of"),
-    (create(method="'incognito'"), "not built yet"),
+    (create(method="'top_down'"), "not built yet"),
     (create(method_options="{'speed': 11}"), "'speed'"),
     (create(method_options="{'next_seed': 'nearest'}"), "next_seed"),
     (create(weights="{'age': 0}"), "weights.age"),

@@ -310,7 +310,7 @@ def test_protected_values_count_as_their_node(connection: duckdb.DuckDBPyConnect
 def test_persons_are_counted_not_rows(connection: duckdb.DuckDBPyConnection) -> None:
     """Three rows of one person beside one of another are two persons."""
     connection.execute(
-        "CREATE TABLE t AS FROM (VALUES (1, 20, 'A'), (2, 20, 'A'), (3, 20, 'A'), (4, 20, 'B'), (5, 70, 'C'), (6, 71, 'D'), (7, 71, 'D')) AS t(id, age, person)"
+        "CREATE TABLE t AS FROM (VALUES (1, 20, 'A', 'flu'), (2, 20, 'A', 'flu'), (3, 20, 'A', 'flu'), (4, 20, 'B', 'cold'), (5, 70, 'C', 'flu'), (6, 71, 'D', 'cold'), (7, 71, 'D', 'cold')) AS t(id, age, person, illness)"
     )
     mask = "CALL kanon.create_masked_view('{}', source => 't', key => 'id', quasi_identifiers => ['age'], k => {}, unit => 'person', independent => true)"
     with pytest.raises(duckdb.Error, match="only 4 persons: the largest possible k is 4"):
@@ -320,7 +320,8 @@ def test_persons_are_counted_not_rows(connection: duckdb.DuckDBPyConnection) -> 
     assert connection.execute("SELECT requirement, achieved, passed FROM kanon.check('w')").fetchall() == [
         ("k", 4.0, True)
     ]
-    assert one(connection, "SELECT k_achieved FROM kanon.releases WHERE view_name = 'v'")["k_achieved"] == 2
+    release = one(connection, mask.format("x", 2).replace("unit =>", "sensitive => ['illness'], alpha => 0.5, unit =>"))
+    assert (release["k_achieved"], release["l_achieved"], release["max_frequency"]) == (2, 2, 0.5)
 
 
 @pytest.mark.surface

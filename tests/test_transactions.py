@@ -135,7 +135,7 @@ REFRESHING = {
     "adding": (refresh, "add_members"),
     "new values": (refresh, "update_values"),
     "generalizing": (succession, "generalize"),
-    "classes": (succession, "replace_classes"),
+    "classes": (succession, "add_classes"),
     "publishing": (succession, "publish_changes"),
     "checking": (release, "class_sizes"),
     "recording": (succession, "record_state"),

@@ -6,12 +6,12 @@ import math
 from decimal import Decimal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kanon_duck.call import Call
 from kanon_duck.clustering import METHODS
 from kanon_duck.clustering.members import without_gaps
 from kanon_duck.clustering.repair import repair
+from kanon_duck.clustering.result import Clustering
 from kanon_duck.clustering.suppress import suppress
 from kanon_duck.kernels.box import NO_CLASS
 from kanon_duck.microdata import Microdata
@@ -19,8 +19,8 @@ from kanon_duck.requirement import demand
 from kanon_duck.settings import Settings
 
 
-def cluster(call: Call, settings: Settings, microdata: Microdata) -> NDArray[np.int64]:
-    """The class of each row by the declared method, -1 for the rows left out.
+def cluster(call: Call, settings: Settings, microdata: Microdata) -> Clustering:
+    """Classes of the rows by the declared method.
 
     Guarantee: every class satisfies the declared models, whatever the method has left undone; where not even all rows
     together do, no row is in a class.
@@ -30,7 +30,8 @@ def cluster(call: Call, settings: Settings, microdata: Microdata) -> NDArray[np.
     if settings.method == "auto":
         options["effort"] = settings.effort
     generator = np.random.default_rng(settings.seed)
-    labels = METHODS[settings.method](microdata, model, generator, call.checkpoint, **options)
+    made = METHODS[settings.method](microdata, model, generator, call.checkpoint, **options)
+    labels, levels, warnings = made if isinstance(made, Clustering) else Clustering(made)
     demanded = demand(model, microdata.sensitive)
     repaired = repair(encoding, labels, demanded, call.checkpoint)
     if repaired is not labels:
@@ -41,4 +42,4 @@ def cluster(call: Call, settings: Settings, microdata: Microdata) -> NDArray[np.
         # the values of the rows that are left are those that t-closeness compares with
         demanded = demand(model, microdata.sensitive, labels != NO_CLASS)
         labels = without_gaps(repair(encoding, labels, demanded, call.checkpoint))
-    return labels
+    return Clustering(labels, levels, warnings)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -33,7 +35,7 @@ def bring_in(
     leaving: NDArray[np.int64],
     arriving: NDArray[np.int64],
     left_out: NDArray[np.int64],
-) -> None:
+) -> Sequence[str]:
     """Take rows out of their classes, then give classes to the rows that arrive.
 
     Decides where a row goes, and nothing else; changes ``state.labels``. A row for which there is no class has
@@ -51,6 +53,11 @@ def bring_in(
     left_out : int64, shape (rows,)
         Row numbers of members that were left out for quality. They stay so unless all rows are clustered from
         scratch: then nobody is left out because somebody else was before.
+
+    Returns
+    -------
+    sequence of str
+        What the owner should know of a clustering from scratch.
     """
     encoding, before = state.microdata.encoding, state.labels
     demanded = demand(settings.model, state.microdata.sensitive, state.present)
@@ -58,14 +65,13 @@ def bring_in(
     staying[leaving] = False
     partition = _take_partition(state)
     if settings.maintenance == "static":
-        state.labels = _anew(call, settings, state, _everybody(staying, arriving, left_out))
-        return
+        return _anew(call, settings, state, _everybody(staying, arriving, left_out))
     if partition is None:
         partition = build_partition(encoding, before)
     partition = delete_rows(partition, leaving, demanded, part(call.checkpoint, 0.0, 0.4))
     if partition.labels.max(initial=NO_CLASS) == NO_CLASS:
-        state.labels = _anew(call, settings, state, _everybody(staying, arriving, left_out))
-    elif settings.maintenance == "append":
+        return _anew(call, settings, state, _everybody(staying, arriving, left_out))
+    if settings.maintenance == "append":
         labels = _appended(call, settings, state, partition.labels, arriving)
         state.labels = repair(encoding, labels, demanded, call.checkpoint)
     else:
@@ -75,12 +81,13 @@ def bring_in(
         # a class may fall short of more than its size by rows that joined it, or by values that have changed
         state.labels = repair(encoding, partition.labels, demanded, call.checkpoint).copy()
         if np.all(state.labels == NO_CLASS):
-            return
+            return ()
         partition = regrouped(partition, state.labels)
         if settings.method == "auto":
             touched = classes_in(changes(before, state.labels).touched, state.labels[arriving])
             state.labels = _improved(call, settings, state, partition, demanded, touched)
         state.partition = regrouped(partition, state.labels)
+    return ()
 
 
 def _take_partition(state: State) -> Partition | None:
@@ -109,22 +116,24 @@ def _appended(
 ) -> NDArray[np.int64]:
     """Labels after the rows that arrive got classes of their own, if they are enough for one."""
     if len(arriving) >= settings.model.k:
-        found = cluster(call, settings, state.microdata.take(arriving))
+        found = cluster(call, settings, state.microdata.take(arriving)).labels
         labels[arriving] = np.where(found == NO_CLASS, NO_CLASS, found + labels.max() + 1)
     return labels
 
 
-def _anew(call: Call, settings: Settings, state: State, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Labels of all members after clustering some of them from scratch, if they are enough for a class.
+def _anew(call: Call, settings: Settings, state: State, rows: NDArray[np.int64]) -> Sequence[str]:
+    """Cluster some of the members from scratch, if they are enough for a class; returns its warnings.
 
     Classes keep their numbers as far as they go on.
     """
+    warnings: Sequence[str] = ()
     labels = np.full(len(state.labels), NO_CLASS)
     if len(rows) >= settings.model.k:
-        found = cluster(call, settings, state.microdata.take(rows))
+        found, state.levels, warnings = cluster(call, settings, state.microdata.take(rows))
         unused = int(state.labels.max(initial=NO_CLASS)) + 1
         labels[rows] = keep_numbers(state.labels[rows], found, unused)
-    return labels
+    state.labels = labels
+    return warnings
 
 
 def _improved(

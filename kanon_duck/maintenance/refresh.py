@@ -6,6 +6,7 @@ The steps: capture the changes, encode them, decide where rows go, and release t
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -109,14 +110,14 @@ def refresh(call: Call, view: MaskedView, dry_run: bool) -> Row:
 
     call.phase("clustering")
     before = state.labels
-    waits = _bring_in(call, settings, state, batch)
+    waits, made = _bring_in(call, settings, state, batch)
     if np.all(state.labels == NO_CLASS):
         return held(call, view, dry_run, settings.model)
     call.phase("writing")
     changed = np.concatenate([batch.rows[batch.old], batch.revalued])
     is_new_release = bool(np.any(before != state.labels) or np.any(state.labels[changed] != NO_CLASS))
     _write_members(call, view, settings, state, batch, waits, view.release + is_new_release)
-    warnings = standing_warnings(settings) + found.warnings + batch.coded.warnings
+    warnings = standing_warnings(settings) + found.warnings + batch.coded.warnings + list(made)
     row = succeed(call, view, settings, state, before, batch.rows, changed, "refresh", warnings, started)
     return dry(call, row) if dry_run else row
 
@@ -207,19 +208,22 @@ def _revalue(database: Database, settings: Settings, state: State, members: NDAr
     state.microdata = replace(state.microdata, sensitive=sensitive)
 
 
-def _bring_in(call: Call, settings: Settings, state: State, batch: Batch) -> NDArray[np.bool_]:
-    """Give classes to the rows that change; returns for those of the snapshot whether they wait afterwards."""
+def _bring_in(call: Call, settings: Settings, state: State, batch: Batch) -> tuple[NDArray[np.bool_], Sequence[str]]:
+    """Give classes to the rows that change.
+
+    Returns for those of the snapshot whether they wait afterwards, and warnings.
+    """
     state.present[batch.gone] = False
     left_out = state.present & (state.labels == NO_CLASS)  # members that wait are in the batch
     suppressed = left_out[batch.rows] & batch.old & (batch.waiting_since == 0)
     left_out[batch.rows] = suppressed & ~batch.unknown
     arriving = ~batch.unknown & ~suppressed & (batch.recoded | (batch.waiting_since > 0))
     leaving = np.concatenate([batch.gone, batch.rows[batch.old & (batch.recoded | batch.unknown)]])
-    bring_in(call, settings, state, leaving, batch.rows[arriving], np.flatnonzero(left_out))
+    warnings = bring_in(call, settings, state, leaving, batch.rows[arriving], np.flatnonzero(left_out))
     state.labels[batch.gone] = NO_CLASS
     placed = state.labels[batch.rows[arriving]] != NO_CLASS
     held_back = settings.maintenance == "append" and not placed.any()
-    return batch.unknown | (arriving & held_back & (state.labels[batch.rows] == NO_CLASS))
+    return batch.unknown | (arriving & held_back & (state.labels[batch.rows] == NO_CLASS)), warnings
 
 
 def _write_members(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -30,6 +31,8 @@ class State:
         Whether a row number is in use.
     partition : Partition or None
         The same classes as maintenance works on them, once it has; None where it must be set up.
+    levels : sequence of int, or None
+        See `Clustering`; set by a clustering from scratch.
     """
 
     version: str
@@ -37,6 +40,7 @@ class State:
     labels: NDArray[np.int64]
     present: NDArray[np.bool_]
     partition: Partition | None = None
+    levels: Sequence[int] | None = None
 
 
 def keep_in_mind(call: Call, state: State) -> None:

@@ -79,11 +79,13 @@ def succeed(
         return no_release(call, view, "unchanged", told, False, **stays)
 
     call.phase("generalizing")
+    if state.levels is not None:  # all classes show the same levels, which may be others than before
+        touched = classes_in(before, after)
     touched = classes_in(touched, with_look_alikes(database, number, touched))
     rows = rows_of(touched, after)
     numbers, dense = np.unique(after[rows], return_inverse=True)
     microdata = state.microdata.take(rows)
-    classes = generalize(microdata, dense)
+    classes = generalize(microdata, dense, state.levels)
     call.phase("publishing")
     release = view.release + 1
     add_classes(database, number, microdata, classes, numbers, touched, release)

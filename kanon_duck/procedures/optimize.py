@@ -6,6 +6,7 @@ import time
 
 import numpy as np
 
+from kanon_duck.arguments import shown
 from kanon_duck.call import Call, Row
 from kanon_duck.catalog import find_view, refuse_unseen, stored_settings
 from kanon_duck.errors import KanonError
@@ -15,6 +16,7 @@ from kanon_duck.maintenance.capture import empty_snapshot
 from kanon_duck.maintenance.refresh import load_state
 from kanon_duck.maintenance.succession import succeed
 from kanon_duck.membership import remember_leaving
+from kanon_duck.settings import FULL_DOMAIN
 
 NONE = np.empty(0, np.int64)
 
@@ -27,6 +29,11 @@ def run(call: Call) -> list[Row]:
     if view.secure:
         raise KanonError(secure_message(view))
     stored, settings = stored_settings(call, view)
+    if settings.method == FULL_DOMAIN:
+        raise KanonError(
+            f"view_name is {shown(view.name)}, whose method {settings.method} shows one level of each "
+            "quasi-identifier, which optimize would not: CALL kanon.rebuild with another method"
+        )
     empty_snapshot(stored, settings)
     call.phase("encoding")
     state, _ = load_state(call, view, settings)

@@ -104,6 +104,21 @@ def retired_table(view_number: int) -> str:
     return f"kanon_private.retired_{view_number}"
 
 
+def stays_table(view_number: int) -> str:
+    """Private table of who was in which version of a class, for versions that have ended."""
+    return f"kanon_private.stays_{view_number}"
+
+
+def versions_table(view_number: int) -> str:
+    """Private table of versions of classes that have ended: their cells, and the releases that showed them."""
+    return f"kanon_private.versions_{view_number}"
+
+
+def vulnerable_table(view_number: int) -> str:
+    """Private table of people whom the releases so far tell too much of."""
+    return f"kanon_private.vulnerable_{view_number}"
+
+
 def history_table(name: str) -> exp.Table:
     """Rows of earlier releases that the current one no longer has, with the releases they were in."""
     return exp.table_(name, db="kanon_history", quoted=True)

@@ -181,6 +181,7 @@ def read_settings(call: Call, known: Mapping[str, str] | None = None) -> Setting
     _check_on_delete(given, secure)
     sensitive = _sensitive(call, columns)
     keep = [read.one_of("keep", name, columns, COLUMN) for name in read.names(given, "keep")]
+    keep.sort(key=list(columns).index)
     unit = None if given.get("unit") is None else read.one_of("unit", read.text(given, "unit"), columns, COLUMN)
     settings = Settings(
         view=view,
@@ -189,7 +190,7 @@ def read_settings(call: Call, known: Mapping[str, str] | None = None) -> Setting
         query=query,
         columns=columns,
         key=key,
-        quasi_identifiers=_quasi_identifiers(call, columns),
+        quasi_identifiers=read_quasi_identifiers(call, columns),
         sensitive=sensitive,
         keep=keep,
         model=read_model(given, _sensitive_attributes(call, sensitive, columns), unit),
@@ -257,7 +258,7 @@ def view_parts(call: Call, given: str) -> tuple[str, str]:
     return read.one_of("view_name", schema, known, "schema"), name
 
 
-def _quasi_identifiers(call: Call, columns: dict[str, str]) -> list[QuasiIdentifier]:
+def read_quasi_identifiers(call: Call, columns: dict[str, str]) -> list[QuasiIdentifier]:
     """The quasi-identifiers in any of their three spellings."""
     given = call.arguments.get("quasi_identifiers")
     if not given:
@@ -319,7 +320,7 @@ def _quasi_identifier(name: str, column_type: str, specification: Any, known: li
 
 
 def _sensitive(call: Call, columns: dict[str, str]) -> dict[str, str | None]:
-    """Sensitive columns, as a list or with a hierarchy each."""
+    """Sensitive columns in the source's order, from a list or with a hierarchy each."""
     given = call.arguments.get("sensitive")
     pairs = given if isinstance(given, dict) else dict.fromkeys(read.names(call.arguments, "sensitive"))
     known = [row[0] for row in call.database.rows("SELECT hierarchy FROM kanon.hierarchies")]
@@ -331,7 +332,7 @@ def _sensitive(call: Call, columns: dict[str, str]) -> dict[str, str | None]:
         sensitive[column] = (
             None if tree is None else read.one_of(f"sensitive.{name}", tree, [FLAT, *known], "hierarchy")
         )
-    return sensitive
+    return {name: sensitive[name] for name in columns if name in sensitive}
 
 
 def _sensitive_attributes(

@@ -33,6 +33,15 @@ def private_names(settings: Settings, *roles: str) -> list[str]:
     return [f"{role}_{number}" for role in roles for number in range(len(settings.roles()[role]))]
 
 
+def key_text(columns: list[tuple[str, exp.Expr]]) -> exp.Expr:
+    """A key as a text, from the names of its columns and what holds them: JSON of several, NULL of none."""
+    texts = [exp.cast(column, "VARCHAR") for _, column in columns]
+    if len(texts) < 2:
+        return texts[0] if texts else exp.null()
+    pairs = [part for (name, _), text in zip(columns, texts, strict=True) for part in (exp.Literal.string(name), text)]
+    return exp.cast(exp.Anonymous(this="json_object", expressions=pairs), "VARCHAR")
+
+
 def take_snapshot(call: Call, settings: Settings) -> int:
     """Read the source into the snapshot; returns the number of rows.
 

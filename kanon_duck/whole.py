@@ -13,8 +13,10 @@ from kanon_duck.clustering.declared import cluster
 from kanon_duck.coding import encode
 from kanon_duck.generalization import generalize
 from kanon_duck.history import create_history
+from kanon_duck.inference.recorded import count_vulnerable
 from kanon_duck.maintenance.state import State, keep_in_mind
 from kanon_duck.members import create_members
+from kanon_duck.membership import create_membership, has_history
 from kanon_duck.microdata import NumericAttribute
 from kanon_duck.release import Counts, describe_release, domain_steps, in_force, publish
 from kanon_duck.settings import Settings
@@ -61,6 +63,7 @@ def release_whole(
     publish(database, number, settings, call.catalog, release)
     if release == 1:
         create_history(database, settings)
+        create_membership(database, number, settings)
     create_diversity(database, number, settings)
 
     described = in_force(database, microdata.attributes, settings)
@@ -79,6 +82,9 @@ def release_whole(
     keep_in_mind(call, State(members_version, microdata, labels, np.ones(len(labels), bool)))
     counts = Counts(suppressed=int(np.count_nonzero(labels < 0)))
     row, losses = describe_release(database, number, settings, release, cause, counts)
+    if not settings.secure and has_history(settings):
+        compared = release > 1
+        row["vulnerable_rows"] = count_vulnerable(database, number, settings, release, near=False) if compared else 0
     return row | {"settings_version": version}, losses, [*coded.warnings, *warnings, *_costly(losses, row["rows"])]
 
 

@@ -10,8 +10,8 @@ CREATE SCHEMA IF NOT EXISTS kanon_history_classes;
 -- The version of these tables, and a digest of the scripts that were run; one row.
 CREATE TABLE IF NOT EXISTS kanon_private.catalog (version INTEGER NOT NULL, scripts VARCHAR NOT NULL);
 
--- One row per masked view. `view_number` names its private tables: members_7, classes_7, diversity_7, values_7 and,
--- with triggers, changes_7. A dropped view leaves its row, its settings, its history and these tables, and in retired_7
+-- One row per masked view. `view_number` names its private tables: members_7, classes_7, diversity_7, values_7, with
+-- a key stays_7, versions_7 and vulnerable_7, and with triggers changes_7. A dropped view leaves its row, its settings, its history and these tables, and in retired_7
 -- the rows it has released, for later checks of views over the same source.
 CREATE TABLE IF NOT EXISTS kanon_private.masked_views (
     view_number         BIGINT NOT NULL,

@@ -144,6 +144,31 @@ SELECT unnest(system.main.from_json(result,
 FROM kanon_private.run('explain',
     system.main.json_object('view_name', view_name, 'key', key));
 
+-- What is told of an inference channel.
+CREATE OR REPLACE MACRO kanon_private.channel_row() AS
+    '[{"kind": "VARCHAR", "from_release": "BIGINT", "to_release": "BIGINT", "attribute": "VARCHAR", "class":
+     "VARCHAR", "victims": "BIGINT", "candidates": "BIGINT", "required": "BIGINT", "evidence": "VARCHAR", "compatibility":
+     "VARCHAR[]", "keys": "VARCHAR[]"}]';
+
+CREATE OR REPLACE MACRO kanon.audit(releases := NULL, population := NULL, key := NULL, quasi_identifiers := NULL,
+    sensitive := NULL, keep := NULL, k := NULL, l := NULL) AS TABLE
+SELECT unnest(system.main.from_json(result, kanon_private.channel_row()), recursive := true)
+FROM kanon_private.run('audit',
+    system.main.json_object('releases', releases, 'population', population, 'key', key, 'quasi_identifiers',
+     quasi_identifiers, 'sensitive', sensitive, 'keep', keep, 'k', k, 'l', l));
+
+CREATE OR REPLACE MACRO kanon.inference_channels(view_name) AS TABLE
+SELECT unnest(system.main.from_json(result, kanon_private.channel_row()), recursive := true)
+FROM kanon_private.run('inference_channels',
+    system.main.json_object('view_name', view_name));
+
+CREATE OR REPLACE MACRO kanon.attack(view_name, victim := NULL, exact := NULL) AS TABLE
+SELECT unnest(system.main.from_json(result,
+    '[{"release": "BIGINT", "class_rows": "BIGINT", "attribute": "VARCHAR", "possible_values": "VARCHAR[]",
+     "probabilities": "DOUBLE[]", "narrowed_by": "VARCHAR"}]'), recursive := true)
+FROM kanon_private.run('attack',
+    system.main.json_object('view_name', view_name, 'victim', victim, 'exact', exact));
+
 CREATE OR REPLACE MACRO kanon.compare(source, key := NULL, quasi_identifiers := NULL, sensitive := NULL, methods :=
     NULL, k := NULL, l := NULL, entropy_l := NULL, recursive_cl := NULL, p := NULL, alpha := NULL, t := NULL,
     protected := NULL, effort := NULL, method_options := NULL, max_suppression := NULL, weights := NULL, unit :=

@@ -24,6 +24,7 @@ from kanon_duck.maintenance.state import State, free_rows, put, put_sensitive, s
 from kanon_duck.maintenance.succession import succeed
 from kanon_duck.maintenance.triggers import settle
 from kanon_duck.members import add_members, add_values, known_hierarchies, load_members, remove_members, update_values
+from kanon_duck.membership import remember_leaving
 from kanon_duck.microdata import CategoricalAttribute
 from kanon_duck.sensitive import codes_of, find_nodes, reading
 from kanon_duck.settings import Settings, standing_warnings
@@ -238,6 +239,8 @@ def _write_members(
     database, number = call.database, view.number
     since = np.where(batch.waiting_since > 0, batch.waiting_since, release)
     labels = state.labels[batch.rows]
+    leaving = np.concatenate([batch.gone, batch.rows[batch.old], batch.revalued])
+    remember_leaving(database, number, settings, leaving)
     remove_members(database, number, np.concatenate([batch.gone, batch.rows[batch.old]]))
     columns = {
         "row": (batch.rows, None),

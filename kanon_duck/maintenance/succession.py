@@ -12,12 +12,14 @@ from kanon_duck.catalog import MaskedView, members_table, new_version, record_re
 from kanon_duck.classes import ENDED, add_classes, remove_ended_classes, replace_diversity, with_look_alikes
 from kanon_duck.generalization import generalize
 from kanon_duck.history import keep_history
+from kanon_duck.inference.recorded import count_vulnerable
 from kanon_duck.kept import rare_kept_values
 from kanon_duck.maintenance.answers import no_release
 from kanon_duck.maintenance.changes import changes, classes_in, people, rows_of
 from kanon_duck.maintenance.drift import rebuild_recommended
 from kanon_duck.maintenance.state import State, keep_in_mind
 from kanon_duck.members import held_back, update_members
+from kanon_duck.membership import end_versions, purge
 from kanon_duck.release import Counts, describe_release, publish_changes
 from kanon_duck.settings import Settings
 
@@ -88,15 +90,20 @@ def succeed(
     release = view.release + 1
     add_classes(database, number, microdata, classes, numbers, touched, release)
     keep_history(database, settings, number, release, ENDED)
+    end_versions(database, number, settings, before, release)
     remove_ended_classes(database, number, release)
     publish_changes(database, number, settings, release)
     replace_diversity(database, number, settings, release)
 
     is_changed = np.zeros(len(after), bool)
     is_changed[changed] = True
+    call.phase("comparing releases")
     counts = Counts(**people(before, after, is_changed), waiting=waiting, suppressed=suppressed)
     released = f"(FROM {members_table(number)} WHERE class IS NOT NULL)"
     row, losses = describe_release(database, number, settings, release, cause, counts)
+    if not view.secure:
+        row["vulnerable_rows"] = count_vulnerable(database, number, settings, release, near=True)
+        purge(database, number, settings)
     row |= {
         "settings_version": view.settings_version,
         "warnings": warnings + rare_kept_values(database, settings, released),

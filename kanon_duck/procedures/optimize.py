@@ -15,6 +15,7 @@ from kanon_duck.maintenance.batch import optimize_classes
 from kanon_duck.maintenance.capture import empty_snapshot
 from kanon_duck.maintenance.refresh import load_state
 from kanon_duck.maintenance.succession import succeed
+from kanon_duck.membership import remember_leaving
 from kanon_duck.settings import FULL_DOMAIN
 
 NONE = np.empty(0, np.int64)
@@ -38,5 +39,6 @@ def run(call: Call) -> list[Row]:
     state, _ = load_state(call, view, settings)
     call.phase("clustering")
     before = state.labels
+    remember_leaving(call.database, view.number, settings, NONE)
     optimize_classes(call, settings, state)
     return [succeed(call, view, settings, state, before, NONE, NONE, "optimize", [], started)]

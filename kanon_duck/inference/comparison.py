@@ -1,0 +1,174 @@
+"""Two releases compared: who was where in both, and what that leaves possible.
+
+Source: Section 3 and Fig. 6 of Byun et al. 2006, with all compatible classes at once and sums of multisets, the mirror
+images of these sets for people who leave, and complement sets. Compatible classes are those that share people.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from kanon_duck.inference.bounds import Cells, lying_in, tightened
+from kanon_duck.inference.series import NOBODY, Integers, Series, Sets, joined, slices
+from kanon_duck.kernels.atoms import in_lists, spread
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """People who are in the same groups of two releases, as cells.
+
+    Attributes
+    ----------
+    first, second : int
+        The releases.
+    before, after : int64, shape (cells,)
+        Groups of each cell, ``NOBODY`` where the release does not have these people.
+    people : int64
+        The people of all cells, cell by cell.
+    compared : Cells
+        By the sets of Fig. 6 alone.
+    concluded : Cells
+        By all cells together.
+    """
+
+    first: int
+    second: int
+    before: Integers
+    after: Integers
+    people: Integers
+    compared: Cells
+    concluded: Cells
+
+    def cell_of_people(self) -> Integers:
+        """The cell of each of the people."""
+        return np.repeat(np.arange(len(self.before)), self.compared.sizes)
+
+
+class _Index(NamedTuple):
+    """Who is where, for `spread`."""
+
+    blocks: Integers
+    block_stops: Integers
+    block_groups: Integers
+    group_stops: Integers
+    group_people: Integers
+    person_stops: Integers
+    person_groups: Integers
+    begins: Integers
+    ends: Integers
+    person_mark: Integers
+    block_mark: Integers
+
+
+def comparisons(series: Series, second: Iterable[int] | None = None) -> Iterator[Comparison]:
+    """Compare every pair of releases, as far as it tells something that no pair between them tells.
+
+    What two releases show of a class that is the same in a release between them, that one shows as well: so only
+    people are looked at whom classes that end right after the first connect with classes that begin with the second.
+
+    Parameters
+    ----------
+    second : iterable of int, optional
+        The later release of each pair; by default all.
+    """
+    blocks = series.blocks()
+    numbers = np.arange(len(blocks))
+    block_stops, block_groups = in_lists(blocks, numbers, len(series.sets))
+    group_stops, group_people = in_lists(series.group, series.person, len(blocks))
+    person_stops, person_groups = in_lists(series.person, series.group, series.people)
+    index = _Index(
+        blocks, block_stops, block_groups, group_stops, group_people, person_stops, person_groups,
+        series.begins, series.ends, np.full(series.people, -1), np.full(len(series.sets), -1),
+    )  # fmt: skip
+    ending_stops, ending = in_lists(series.ends, numbers, series.releases + 1)
+    mark = 0
+    for later in np.intersect1d(series.begins, np.arange(series.releases) if second is None else list(second)):
+        for earlier in reversed(range(int(later))):
+            seeds = blocks[ending[ending_stops[earlier] : ending_stops[earlier + 1]]]
+            if len(seeds):
+                found = spread(seeds, earlier, later, *index, mark)
+                mark += 1
+                if len(found[0]):
+                    yield _compare(series, earlier, int(later), *found)
+
+
+def _compare(
+    series: Series, first: int, second: int, people: Integers, group_before: Integers, group_after: Integers
+) -> Comparison:
+    """Compare two releases by the people whom `spread` has found, with their groups in both."""
+    count = len(series.begins) + 1
+    pairs, cell, sizes = np.unique(
+        (group_before + 1) * count + group_after + 1, return_inverse=True, return_counts=True
+    )
+    before, after = pairs // count - 1, pairs % count - 1
+    blocks = series.blocks()
+    block_before = np.where(before >= 0, blocks[before], NOBODY)
+    block_after = np.where(after >= 0, blocks[after], NOBODY)
+    gained, gainers = _beyond(series.sets, block_before, block_after)
+    lost, losers = _beyond(series.sets, block_after, block_before)
+    # only the sets at hand, numbered anew
+    own = [_sets_of(series, before), _sets_of(series, after)]
+    numbers = np.unique(np.concatenate([sets for _, sets in own]))
+    known = joined([series.sets.take(numbers), gained, lost])
+    of_cell = np.concatenate([cells for cells, _ in own] + [gainers[0], losers[0]])
+    sets = np.concatenate(
+        [np.searchsorted(numbers, sets) for _, sets in own]
+        + [gainers[1] + len(numbers), losers[1] + len(numbers) + len(gained)]
+    )
+    set_stops, cell_sets = in_lists(of_cell, sets, len(pairs))
+    compared, links = lying_in(sizes, set_stops, cell_sets, known)
+    members = people[np.argsort(cell, kind="stable")]
+    return Comparison(first, second, before, after, members, compared, tightened(compared, links, known))
+
+
+def _sets_of(series: Series, groups: Integers) -> tuple[Integers, Integers]:
+    """Pairs of a cell and a set that its people's group lies in."""
+    there = np.flatnonzero(groups >= 0)
+    places, lengths = slices(series.group_stops, groups[there])
+    return np.repeat(there, lengths), series.group_sets[places]
+
+
+def _beyond(sets: Sets, source: Integers, host: Integers) -> tuple[Sets, tuple[Integers, Integers]]:
+    """What the classes that hold a class's people in the other release hold beyond it (Fig. 6, first line).
+
+    Parameters
+    ----------
+    source, host : int64, shape (cells,)
+        Blocks of each cell in the two releases.
+
+    Returns
+    -------
+    Sets
+        For each class of the one release whose people are all in the other: values of its people's hosts there,
+        less its own. Bounds from above only: victims are a part of those who are there.
+    tuple
+        Pairs of a cell of people who are in the other release alone and such a set.
+    """
+    span = int(max(source.max(), host.max())) + 2
+    pairs = np.unique((source + 1) * span + host + 1)
+    of_source, of_host = pairs // span - 1, pairs % span - 1
+    leaves = of_source[of_host == NOBODY]
+    arrives = of_host[of_source == NOBODY]
+    whole = np.setdiff1d(of_source[np.isin(of_host, arrives)], np.append(leaves, NOBODY))
+    chosen = np.isin(of_source, whole)
+    number, hosts = np.searchsorted(whole, of_source[chosen]), of_host[chosen]
+    held, lengths = slices(sets.stops, hosts)
+    own, own_lengths = slices(sets.stops, whole)
+    values = int(sets.values.max()) + 1
+    entries = np.concatenate([np.repeat(number, lengths), np.repeat(np.arange(len(whole)), own_lengths)]) * values
+    entries += np.concatenate([sets.values[held], sets.values[own]])
+    distinct, place = np.unique(entries, return_inverse=True)
+    sums = np.bincount(place, np.concatenate([sets.counts[held], -sets.counts[own]]), len(distinct)).astype(np.int64)
+    distinct, sums = distinct[sums > 0], sums[sums > 0]
+    stops = np.searchsorted(distinct, values * (np.arange(len(whole)) + 1))
+    beyond = Sets(stops, distinct % values, sums, np.zeros_like(sums), sums)
+    absent = np.flatnonzero(source == NOBODY)
+    arrived, position = np.unique(host[absent], return_inverse=True)
+    joined = np.isin(hosts, arrived)
+    host_stops, sources = in_lists(np.searchsorted(arrived, hosts[joined]), number[joined], len(arrived))
+    places, lengths = slices(host_stops, position)
+    return beyond, (np.repeat(absent, lengths), sources[places])

@@ -1,0 +1,72 @@
+"""What all releases together leave possible for every person."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from kanon_duck.inference.bounds import Cells, lying_in, tightened
+from kanon_duck.inference.comparison import Comparison
+from kanon_duck.inference.series import Integers, Series, Sets, joined, slices
+from kanon_duck.kernels.atoms import in_lists, split_by_sets
+
+
+@dataclass(frozen=True)
+class Conclusion:
+    """People told apart by all that is known, as cells.
+
+    Attributes
+    ----------
+    cell : int64, shape (people,)
+        Cell of each person, -1 for one who was never there.
+    concluded : Cells
+    """
+
+    cell: Integers
+    concluded: Cells
+
+
+def conclude(series: Series, compared: Iterable[Comparison]) -> Conclusion:
+    """Put everything together: all classes, and what comparing pairs of releases has told of sets of people.
+
+    Guarantee: no value is excluded that a person can have in some assignment that agrees with all releases.
+    """
+    places, lengths = slices(series.group_stops, series.group)
+    sets, people, known = [series.group_sets[places]], [np.repeat(series.person, lengths)], [series.sets]
+    numbers = len(series.sets)
+    for comparison in compared:
+        told, of_person, members = _told(comparison)
+        sets.append(of_person + numbers)
+        people.append(members)
+        known.append(told)
+        numbers += len(told)
+    return _told_apart(series.people, np.concatenate(people), np.concatenate(sets), joined(known))
+
+
+def _told_apart(count: int, people: Integers, sets: Integers, known: Sets) -> Conclusion:
+    """Tell people apart by the sets that they are in, given as pairs of a person and a set."""
+    atoms = np.zeros(count, np.int64)
+    split_by_sets(*in_lists(sets, people, len(known)), atoms)
+    stops, sets_of_people = in_lists(people, sets, count)
+    there = np.flatnonzero(np.diff(stops, prepend=0))
+    _, some, of_person, sizes = np.unique(atoms[there], return_index=True, return_inverse=True, return_counts=True)
+    cell = np.full(count, -1)
+    cell[there] = of_person
+    places, lengths = slices(stops, there[some])  # the sets of a cell are those of any of its people
+    cells, links = lying_in(sizes, np.cumsum(lengths), sets_of_people[places], known)
+    return Conclusion(cell, tightened(cells, links, known))
+
+
+def _told(comparison: Comparison) -> tuple[Sets, Integers, Integers]:
+    """Cells of which a comparison tells more than that they lie in their classes, and pairs of a cell and a person."""
+    cells = comparison.concluded
+    told = np.bincount(cells.cell(), cells.known.low, len(cells)) > 0
+    told |= np.diff(cells.known.stops, prepend=0) < np.diff(comparison.compared.known.stops, prepend=0)
+    of_people = comparison.cell_of_people()
+    return (
+        cells.known.take(np.flatnonzero(told)),
+        (np.cumsum(told) - 1)[of_people[told[of_people]]],
+        comparison.people[told[of_people]],
+    )

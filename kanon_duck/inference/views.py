@@ -1,0 +1,76 @@
+"""The series of one masked view, or of several over one source, as an owner asks for it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from kanon_duck import arguments as read
+from kanon_duck.call import Call
+from kanon_duck.catalog import MaskedView, find_view, stored_settings
+from kanon_duck.errors import KanonError
+from kanon_duck.inference.bounds import Requirement
+from kanon_duck.inference.recorded import names_of, read_names, read_stays, recorded, requirements
+from kanon_duck.inference.rows import Names
+from kanon_duck.inference.series import Series
+from kanon_duck.membership import has_history
+from kanon_duck.settings import Settings
+
+
+def read_views(call: Call, names: list[str]) -> tuple[Series, Names, list[Requirement]]:
+    """Read the whole series of some masked views, and what their people must be left with.
+
+    Releases of several views are one series: those of the first, then those of the next. What is required is the
+    strictest that any of them declares.
+
+    Raises
+    ------
+    KanonError
+        When the views are not over one source, do not release the same columns as they are, or know nobody again.
+    """
+    if not names:
+        raise KanonError("view_name is missing: name a masked view, or a list of them")
+    found: list[tuple[MaskedView, Settings]] = []
+    for name in names:
+        view = find_view(replace(call, arguments={"view_name": name}))
+        found.append((view, stored_settings(call, view)[1]))
+        refuse_strangers(view, found[-1][1])
+    first_view, first = found[0]
+    for view, settings in found[1:]:
+        for what, one, other in (
+            ("source", first.source.lower(), settings.source.lower()),
+            ("key", first.key, settings.key),
+            ("sensitive", list(first.sensitive), list(settings.sensitive)),
+            ("keep", first.keep, settings.keep),
+        ):
+            if one != other:
+                raise KanonError(
+                    f"view_name names {first_view.name} and {view.name}, whose {what} are {read.shown(one)} and "
+                    f"{read.shown(other)}: only views that agree in these are one series"
+                )
+    stays, written = [], []
+    for view, settings in found:
+        stays.append((view.release, read_stays(call.database, view.number, settings, view.release)))
+        written.append((view.name, view.release, read_names(call.database, view.number, settings, view.release)))
+    known = recorded([*first.sensitive, *first.keep], stays)
+    strictest = replace(
+        first.model,
+        k=max(settings.model.k for _, settings in found),
+        l=max(max(settings.model.l or 0, settings.model.p or 0) for _, settings in found) or None,
+    )
+    return known.series, names_of(known, written), requirements(strictest, known.codes)
+
+
+def refuse_strangers(view: MaskedView, settings: Settings) -> None:
+    """Only people who can be known again have a history.
+
+    Raises
+    ------
+    KanonError
+        When the view has no key, or rows that are about units.
+    """
+    if not has_history(settings):
+        what = "has a unit, of which several rows tell" if settings.key else "has no key"
+        raise KanonError(
+            f"masked view {view.name} {what}: its people cannot be followed from release to release; "
+            "kanon.audit takes releases as tables"
+        )

@@ -1,0 +1,20 @@
+"""FROM kanon.audit: what a series of released tables tells, whatever tool has made them."""
+
+from __future__ import annotations
+
+from kanon_duck.call import Call, Row
+from kanon_duck.inference.channels import channels
+from kanon_duck.inference.comparison import comparisons
+from kanon_duck.inference.conclusion import conclude
+from kanon_duck.inference.released import read_released, requirements
+from kanon_duck.inference.rows import channel_rows
+
+
+def run(call: Call) -> list[Row]:
+    """One row for each channel."""
+    series, names, codes = read_released(call)
+    required = requirements(call, codes)
+    call.phase("comparing")
+    compared = list(comparisons(series))
+    found, _ = channels(series, required, compared, conclude(series, compared))
+    return channel_rows(series, names, found)

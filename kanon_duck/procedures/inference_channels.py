@@ -1,0 +1,22 @@
+"""FROM kanon.inference_channels: what the releases of masked views tell together that none tells alone."""
+
+from __future__ import annotations
+
+from kanon_duck import arguments as read
+from kanon_duck.call import Call, Row
+from kanon_duck.inference.channels import channels
+from kanon_duck.inference.comparison import comparisons
+from kanon_duck.inference.conclusion import conclude
+from kanon_duck.inference.rows import channel_rows
+from kanon_duck.inference.views import read_views
+
+
+def run(call: Call) -> list[Row]:
+    """One row for each channel of one masked view, or of several over one source as one series."""
+    names = read.names(call.arguments, "view_name")
+    call.phase("reading")
+    series, written, required = read_views(call, names)
+    call.phase("comparing")
+    compared = list(comparisons(series))
+    found, _ = channels(series, required, compared, conclude(series, compared))
+    return channel_rows(series, written, found)

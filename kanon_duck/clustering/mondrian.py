@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from kanon_duck.arguments import shown
 from kanon_duck.clustering.parallel import Checkpoint
 from kanon_duck.clustering.parts import cut_from_root
 from kanon_duck.errors import KanonError
@@ -67,7 +68,7 @@ def mondrian(
     l-diversity. Neither says how equal medians and categories are to be cut; what stands above is our choice.
     """
     if not isinstance(relaxed, bool):
-        raise KanonError(f"method_options.relaxed is {relaxed!r}: it must be true or false")
+        raise KanonError(f"method_options.relaxed is {shown(relaxed)}: it must be true or false")
     demanded = demand(model, microdata.sensitive)
     model.refuse_too_few(microdata.encoding.rows)
     least = least_size(demanded)

@@ -7,6 +7,7 @@ from decimal import Decimal
 import numpy as np
 from numpy.typing import NDArray
 
+from kanon_duck.arguments import shown
 from kanon_duck.clustering.parallel import Checkpoint
 from kanon_duck.clustering.repair import repair, unsatisfied_classes
 from kanon_duck.encoding import Encoding
@@ -85,7 +86,7 @@ def threshold(
     if delta is None:
         most = _usual_diversity(encoding, least_size(demanded), generator, checkpoint)
     elif isinstance(delta, bool) or not isinstance(delta, int | float | Decimal) or not 0 <= delta <= 1:
-        raise KanonError(f"method_options.delta is {delta!r}: it must be a number from 0 to 1")
+        raise KanonError(f"method_options.delta is {shown(delta)}: it must be a number from 0 to 1")
     else:
         most = float(delta) * float((encoding.caps * encoding.weights).sum())
     labels = _grown(encoding, most, generator, checkpoint)

@@ -9,7 +9,6 @@ import numpy as np
 from kanon_duck.inference.bounds import Requirement
 from kanon_duck.inference.channels import vulnerable
 from kanon_duck.inference.comparison import Comparison, comparisons
-from kanon_duck.inference.conclusion import conclude
 from kanon_duck.inference.exact import Exact, enumerate_all
 from kanon_duck.inference.series import Integers, Series
 from tests.series import random_series
@@ -31,8 +30,8 @@ class Measured:
         Those of these whom the fast checks do not name.
     false_alarms : int
         People whom they name and of whom the exact intruder does not learn too much.
-    unnoticed : int
-        Series in which somebody is disclosed and they name nobody.
+    clean, unnoticed : int
+        Series in which they name nobody, and those of these in which somebody is disclosed all the same.
     """
 
     series: int = 0
@@ -40,6 +39,7 @@ class Measured:
     disclosed: int = 0
     missed: int = 0
     false_alarms: int = 0
+    clean: int = 0
     unnoticed: int = 0
 
     def __iadd__(self, other: Measured) -> Measured:
@@ -53,7 +53,7 @@ def measure(seed: int, releases: int, kind: str, least: int = 2, by_rows: bool =
     made, value = random_series(generator, releases, kind, least, values=2 * least)
     compared = list(comparisons(made))
     codes = None if by_rows else np.arange(value.max() + 1)
-    told = vulnerable(made, [Requirement(None, codes, least)], compared, conclude(made, compared))
+    told = vulnerable(made, [Requirement(None, codes, least)], compared)
     told_apart = [people for each in compared for people in nameable(each)]
     exact = enumerate_all(made, sets=told_apart if by_rows else ())
     left = rows_left(made, told_apart, exact) if by_rows else exact.possible().sum(axis=1)[exact.cell]
@@ -66,6 +66,7 @@ def measure(seed: int, releases: int, kind: str, least: int = 2, by_rows: bool =
         disclosed=int(true.sum()),
         missed=int(np.sum(true & ~told)),
         false_alarms=int(np.sum(told & ~true)),
+        clean=int(not told.any()),
         unnoticed=int(true.any() and not told.any()),
     )
 

@@ -6,15 +6,18 @@ images of these sets for people who leave, and complement sets. Compatible class
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
+from kanon_duck.call import no_checkpoint
 from kanon_duck.inference.bounds import Cells, lying_in, tightened
 from kanon_duck.inference.series import NOBODY, Integers, Series, Sets, joined, slices
 from kanon_duck.kernels.atoms import in_lists, spread
+
+Checkpoint = Callable[[float | None], None]
 
 
 @dataclass(frozen=True)
@@ -64,7 +67,9 @@ class _Index(NamedTuple):
     block_mark: Integers
 
 
-def comparisons(series: Series, second: Iterable[int] | None = None) -> Iterator[Comparison]:
+def comparisons(
+    series: Series, second: Iterable[int] | None = None, checkpoint: Checkpoint = no_checkpoint
+) -> Iterator[Comparison]:
     """Compare every pair of releases, as far as it tells something that no pair between them tells.
 
     What two releases show of a class that is the same in a release between them, that one shows as well: so only
@@ -74,6 +79,8 @@ def comparisons(series: Series, second: Iterable[int] | None = None) -> Iterator
     ----------
     second : iterable of int, optional
         The later release of each pair; by default all.
+    checkpoint : function
+        Called before each pair; what it raises stops the work.
     """
     blocks = series.blocks()
     numbers = np.arange(len(blocks))
@@ -89,6 +96,7 @@ def comparisons(series: Series, second: Iterable[int] | None = None) -> Iterator
     for later in np.intersect1d(series.begins, np.arange(series.releases) if second is None else list(second)):
         for earlier in reversed(range(int(later))):
             seeds = blocks[ending[ending_stops[earlier] : ending_stops[earlier + 1]]]
+            checkpoint(None)
             if len(seeds):
                 found = spread(seeds, earlier, later, *index, mark)
                 mark += 1

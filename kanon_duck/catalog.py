@@ -267,7 +267,7 @@ def record_settings(call: Call, number: int, settings: Settings, as_made: Row) -
         "unit": model.unit,
         "method": settings.method,
         "effort": str(settings.effort),
-        "method_options": json.dumps(settings.method_options) if settings.method_options else None,
+        "method_options": json.dumps(settings.method_options, default=float) if settings.method_options else None,
         "maintenance": settings.maintenance,
         "secure": settings.secure,
         "on_delete": "retire",

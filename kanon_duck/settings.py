@@ -22,10 +22,6 @@ from kanon_duck.source import read_source
 NOT_YET: dict[str, Any] = {"patience": 3, "derive_from": None}
 """Options that belong to later versions, with the default that stands for them until then."""
 
-METHODS_NOT_YET = (
-    "mondrian", "enhanced_pk", "greedy_pk", "top_down", "threshold", "weighted_c_means",
-)  # fmt: skip
-
 FLAT = "flat"
 """The hierarchy that is always there: every value a child of the root."""
 
@@ -43,7 +39,15 @@ CAPTURE = ("diff", "trigger")
 FULL_DOMAIN = "incognito"
 """The method whose classes all show the same level of each quasi-identifier, so that none can change alone."""
 
-METHOD_OPTIONS = {"k_member": ("next_seed",)}
+P_SENSITIVE_METHODS = ("enhanced_pk", "greedy_pk")
+"""Methods that are about p."""
+
+METHOD_OPTIONS = {
+    "k_member": ("next_seed",),
+    "mondrian": ("relaxed",),
+    "threshold": ("delta",),
+    **dict.fromkeys(P_SENSITIVE_METHODS, ("sensitive_weights",)),
+}
 """Options of single methods, by method."""
 
 
@@ -205,6 +209,7 @@ def read_settings(call: Call, known: Mapping[str, str] | None = None) -> Setting
             for name in read.names(given, "allow_unsafe_keep")
         ],
     )
+    _check_method(settings)
     settings.weights.update(_weights(given, settings))
     _check_roles(settings)
     _check_released_names(settings)
@@ -372,9 +377,6 @@ def _method(given: read.Arguments) -> str:
     """The clustering method."""
     from kanon_duck.clustering import METHODS  # here: it loads the compiler of the kernels
 
-    typed = given.get("method")
-    if isinstance(typed, str) and typed.lower() in METHODS_NOT_YET:
-        raise KanonError(f"method is {read.shown(typed)}, which is not built yet: choose one of {', '.join(METHODS)}")
     return read.choice(given, "method", METHODS, "auto")
 
 
@@ -403,6 +405,15 @@ def _max_suppression(given: read.Arguments, method: str) -> float:
     if most and method == FULL_DOMAIN:
         raise KanonError(f"max_suppression is {most}, but method {method} leaves nobody out: leave it out")
     return most
+
+
+def _check_method(settings: Settings) -> None:
+    """A method that is about p has one; `l` stands for it where p is not set, both count different values."""
+    if settings.method in P_SENSITIVE_METHODS and settings.model.p is None and settings.model.l is None:
+        raise KanonError(
+            f"p is missing: method {settings.method} makes classes of p different sensitive values; set p (or l), "
+            "or choose another method"
+        )
 
 
 def _effort(given: read.Arguments, method: str) -> str | float:

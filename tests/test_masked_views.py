@@ -231,9 +231,17 @@ def test_a_key_of_several_columns(hospital: duckdb.DuckDBPyConnection) -> None:
     assert explained["key"] == '{"id": "1", "day": "2"}'
 
 
-def test_both_methods_and_their_options(hospital: duckdb.DuckDBPyConnection) -> None:
+def test_methods_and_their_options(hospital: duckdb.DuckDBPyConnection) -> None:
     for number, method in enumerate(
-        ["method => 'OKA'", "method => 'k_member', method_options => {'next_seed': 'lin_wei'}", "seed => 7"]
+        [
+            "method => 'OKA'",
+            "method => 'k_member', method_options => {'next_seed': 'lin_wei'}",
+            "method => 'mondrian', method_options => {'relaxed': true}",
+            "method => 'top_down'",
+            "method => 'threshold', method_options => {'delta': 0.25}",
+            "method => 'weighted_c_means'",
+            "seed => 7",
+        ]
     ):
         release = record(
             hospital,
@@ -241,6 +249,8 @@ def test_both_methods_and_their_options(hospital: duckdb.DuckDBPyConnection) -> 
             "quasi_identifiers => ['age', 'gender'], weights => {'age': 2.5})",
         )
         assert release["k_achieved"] >= 2
+    stored = hospital.execute("SELECT method_options FROM kanon.masked_views WHERE method = 'threshold'").fetchall()
+    assert stored == [('{"delta": 0.25}',)]
 
 
 def test_a_second_view_over_the_same_source_warns(hospital: duckdb.DuckDBPyConnection) -> None:

@@ -53,7 +53,7 @@ def expected(groups: Counter[Any], ending: str) -> Measures:
     return {name + ending: value for name, value in found.items()}
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     rows=st.lists(
         st.tuples(
@@ -113,7 +113,7 @@ def test_the_journalist_knows_the_population(connection: duckdb.DuckDBPyConnecti
 
 
 @given(size=st.integers(1, 30), fraction=st.floats(0.05, 1))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_the_expected_risk_is_that_of_the_negative_binomial_distribution(size: int, fraction: float) -> None:
     series = sum(
         comb(others - 1, size - 1) * fraction**size * (1 - fraction) ** (others - size) / others

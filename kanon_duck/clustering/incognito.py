@@ -22,7 +22,7 @@ from kanon_duck.requirement import Demand, demand, least_size
 MOST_NODES = 1_000_000
 """Nodes of the lattices of all sets of quasi-identifiers, beyond which the search is refused."""
 
-Node = list[int]
+Node = Sequence[int]
 """A level for each quasi-identifier of a set."""
 
 
@@ -91,10 +91,11 @@ def incognito(
                 candidates &= np.expand_dims(satisfying[members[:place] + members[place + 1 :]], place)
             lattice = _Lattice(table, members, candidates)
             found[members] = np.zeros_like(candidates)
-            for node in _from_the_bottom(candidates):
-                if not found[members][tuple(node)]:
+            for number in _from_the_bottom(candidates):
+                if not found[members].flat[number]:
                     checkpoint(done / nodes)
                     checked += 1
+                    node = np.unravel_index(number, candidates.shape)
                     if lattice.satisfies(node, demanded):
                         found[members][tuple(slice(level, None) for level in node)] = True
             done += candidates.size
@@ -191,13 +192,16 @@ def _recoded(
     return [table.recoded[member][level][code] for member, level, code in zip(members, node, codes, strict=True)]
 
 
-def _from_the_bottom(candidates: NDArray[np.bool_]) -> list[Node]:
-    """The nodes that may satisfy the models, by the sum of their levels."""
-    nodes = np.argwhere(candidates)
-    return nodes[np.argsort(nodes.sum(axis=1), kind="stable")].tolist()
+def _from_the_bottom(candidates: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Numbers in the lattice of the nodes that may satisfy the models, by the sum of their levels."""
+    sums = np.zeros(candidates.shape, np.int64)
+    for levels in np.ogrid[tuple(slice(size) for size in candidates.shape)]:
+        sums += levels
+    numbers = np.flatnonzero(candidates)
+    return numbers[np.argsort(sums.ravel()[numbers], kind="stable")]
 
 
-def _minimal(satisfying: NDArray[np.bool_]) -> list[Node]:
+def _minimal(satisfying: NDArray[np.bool_]) -> list[list[int]]:
     """The nodes that satisfy the models and right below which none does."""
     minimal = satisfying.copy()
     for axis in range(satisfying.ndim):
@@ -206,7 +210,7 @@ def _minimal(satisfying: NDArray[np.bool_]) -> list[Node]:
 
 
 def _best(
-    microdata: Microdata, lattice: _Lattice, nodes: list[Node], checkpoint: Callable[[float | None], None]
+    microdata: Microdata, lattice: _Lattice, nodes: Sequence[Node], checkpoint: Callable[[float | None], None]
 ) -> Node:
     """The node with most groups, of these the one of the least loss."""
     encoding = microdata.encoding

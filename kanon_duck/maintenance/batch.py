@@ -79,14 +79,18 @@ def bring_in(
         placed = arriving[order(state.microdata.take(arriving).encoding, least_size(demanded), no_checkpoint)]
         partition = insert_rows(partition, placed, demanded, part(call.checkpoint, 0.4, 0.7))
         # a class may fall short of more than its size by rows that joined it, or by values that have changed
-        state.labels = repair(encoding, partition.labels, demanded, call.checkpoint).copy()
-        if np.all(state.labels == NO_CLASS):
+        repaired = repair(encoding, partition.labels, demanded, call.checkpoint)
+        if np.all(repaired == NO_CLASS):
+            state.labels = repaired
             return ()
-        partition = regrouped(partition, state.labels)
+        if repaired is not partition.labels:
+            partition = regrouped(partition, repaired)
+        state.labels = partition.labels.copy()
         if settings.method == "auto":
             touched = classes_in(changes(before, state.labels).touched, state.labels[arriving])
             state.labels = _improved(call, settings, state, partition, demanded, touched)
-        state.partition = regrouped(partition, state.labels)
+            partition = regrouped(partition, state.labels)
+        state.partition = partition
     return ()
 
 

@@ -84,7 +84,7 @@ def release_whole(
     row, losses = describe_release(database, number, settings, release, cause, counts)
     if not settings.secure and has_history(settings):
         compared = release > 1
-        row["vulnerable_rows"] = count_vulnerable(database, number, settings, release, near=False) if compared else 0
+        row["vulnerable_rows"] = count_vulnerable(call, number, settings, release, near=False) if compared else 0
     return row | {"settings_version": version}, losses, [*coded.warnings, *warnings, *_costly(losses, row["rows"])]
 
 

@@ -11,7 +11,7 @@ from kanon_duck.inference.bounds import Requirement, candidates
 from kanon_duck.inference.channels import Channel, channels, vulnerable
 from kanon_duck.inference.comparison import comparisons
 from kanon_duck.inference.compatibility import relation
-from kanon_duck.inference.conclusion import conclude
+from kanon_duck.inference.conclusion import conclude, told
 from kanon_duck.inference.exact import enumerate_all
 from kanon_duck.inference.series import Series, series_of_classes
 from kanon_duck.inference.victim import follow
@@ -60,12 +60,12 @@ def found(made: Series, least: int = 2, rows: bool = False) -> list[Channel]:
     compared = list(comparisons(made))
     codes = None if rows else np.arange(len(made.sets.values) + 1)
     requirement = Requirement(None if rows else "disease", codes, least)
-    listed, victims = channels(made, [requirement], compared, conclude(made, compared))
-    told = np.zeros(made.people, bool)
+    listed, victims = channels(made, [requirement], compared)
+    named = np.zeros(made.people, bool)
     for channel in listed:
-        told[channel.people] = True
-    assert (told == victims).all()
-    assert (vulnerable(made, [requirement], compared, conclude(made, compared)) == victims).all()
+        named[channel.people] = True
+    assert (named == victims).all()
+    assert (vulnerable(made, [requirement], compared) == victims).all()
     return listed
 
 
@@ -128,8 +128,8 @@ def test_sets_of_fewer_than_k_rows() -> None:
 
 def test_a_delete_and_an_insert_in_one_class_tell_both() -> None:
     made, people = series(["a flu, b gout, c mumps"], ["a flu, b gout, d acne"])
-    told = {(channel.kind, tuple(channel.people)) for channel in found(made)}
-    assert told == {("complement", (people["c"],)), ("complement", (people["d"],))}
+    kinds = {(channel.kind, tuple(channel.people)) for channel in found(made)}
+    assert kinds == {("complement", (people["c"],)), ("complement", (people["d"],))}
 
 
 def test_the_relations_of_classes() -> None:
@@ -180,7 +180,7 @@ def test_following_a_victim_tells_what_narrowed() -> None:
 
 def test_candidates_are_never_fewer_than_the_true_ones() -> None:
     made, _ = series(["a flu, b gout, c flu"], ["a flu, b gout", "c flu, d gout, e mumps"])
-    concluded = conclude(made, comparisons(made))
+    concluded = conclude(made, map(told, comparisons(made)))
     left = candidates(concluded.concluded, Requirement("disease", np.arange(3), 2))
     exact = enumerate_all(made)
     assert (left[concluded.cell] >= exact.possible().sum(axis=1)[exact.cell]).all()

@@ -9,7 +9,6 @@ from kanon_duck.errors import KanonError
 from kanon_duck.inference.bounds import Requirement
 from kanon_duck.inference.channels import vulnerable
 from kanon_duck.inference.comparison import comparisons
-from kanon_duck.inference.conclusion import conclude
 from kanon_duck.inference.exact import enumerate_all
 from kanon_duck.inference.regions import series_of_regions
 from kanon_duck.inference.series import Series, Sets
@@ -56,17 +55,16 @@ def test_overlapping_regions_hide_something_and_the_checks_stay_true() -> None:
         made = overlapping(seed, 2 + seed % 2)
         unsure += int((np.diff(made.class_stops, prepend=0) > 1).any())
         compared = list(comparisons(made))
-        concluded = conclude(made, compared)
-        told = vulnerable(made, [Requirement("value", np.arange(3), 2)], compared, concluded)
+        named = vulnerable(made, [Requirement("value", np.arange(3), 2)], compared)
         exact = enumerate_all(made)
         few = exact.possible().sum(axis=1)[exact.cell] < 2
-        assert not (told & ~few).any()
+        assert not (named & ~few).any()
         disclosed += few.sum()
-        missed += (few & ~told).sum()
+        missed += (few & ~named).sum()
     print(f"{unsure} series with overlaps, {disclosed} people disclosed, {missed} missed")
     assert unsure > 20
     assert disclosed > 50
-    assert missed <= 4 * MOST_MISSED * disclosed
+    assert missed <= MOST_MISSED * disclosed
 
 
 def test_people_who_are_not_those_of_a_release_are_refused() -> None:

@@ -118,6 +118,10 @@ def test_a_refresh_counts_whom_it_gives_away(people: duckdb.DuckDBPyConnection) 
     assert len(rows) == vulnerable > 0
     assert {"100", "101"} <= {key for (key,) in rows}
     assert told(people, "SELECT release, vulnerable_rows FROM kanon.releases") == [(1, 0), (2, vulnerable)]
+    people.execute("CALL kanon.forget('masked', before_release => 2)")
+    assert told(people, "SELECT DISTINCT unnest(keys) FROM kanon.inference_channels('masked')") == rows, (
+        "what readers can no longer read is still counted"
+    )
 
 
 def test_counting_as_releases_come_is_counting_all_at_once(people: duckdb.DuckDBPyConnection) -> None:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from kanon_duck.inference.bounds import Cells, Requirement, candidates
 from kanon_duck.inference.comparison import Comparison
-from kanon_duck.inference.conclusion import Conclusion
+from kanon_duck.inference.conclusion import Conclusion, Told, conclude, told
 from kanon_duck.inference.series import NOBODY, Integers, Series, slices
 
 ONE_RELEASE = "one release"
@@ -55,9 +55,14 @@ class Channel:
 
 
 def channels(
-    series: Series, requirements: list[Requirement], compared: Iterable[Comparison], conclusion: Conclusion
+    series: Series, requirements: list[Requirement], compared: Iterable[Comparison]
 ) -> tuple[list[Channel], NDArray[np.bool_]]:
     """All channels of a series, each told once, where two releases tell it first.
+
+    Parameters
+    ----------
+    compared : iterable of Comparison
+        Of every pair of releases.
 
     Returns
     -------
@@ -65,27 +70,28 @@ def channels(
     bool, shape (people,)
         Who is the victim of any.
     """
-    found: list[Channel] = []
     victims = np.zeros((len(requirements), series.people), bool)
-    for number, requirement in enumerate(requirements):
-        found += _single(series, requirement, victims[number])
+    each = list(zip(requirements, victims, strict=True))
+    found = [channel for requirement, own in each for channel in _single(series, requirement, own)]
+    collected: list[Told] = []
     for comparison in compared:
-        for number, requirement in enumerate(requirements):
-            found += _between(series, comparison, requirement, victims[number])
-    for number, requirement in enumerate(requirements):
-        found += _of_all(series, conclusion, requirement, victims[number])
+        collected.append(told(comparison))
+        found += [channel for requirement, own in each for channel in _between(comparison, requirement, own)]
+    conclusion = conclude(series, collected)
+    found += [channel for requirement, own in each for channel in _of_all(series, conclusion, requirement, own)]
     return found, np.asarray(victims.any(axis=0))
 
 
-def vulnerable(
-    series: Series, requirements: list[Requirement], compared: Iterable[Comparison], conclusion: Conclusion
-) -> NDArray[np.bool_]:
+def vulnerable(series: Series, requirements: list[Requirement], compared: Iterable[Comparison]) -> NDArray[np.bool_]:
     """Who is the victim of any channel, by person."""
     found = np.zeros(series.people, bool)
+    collected: list[Told] = []
     for comparison in compared:
+        collected.append(told(comparison))
         for requirement in requirements:
             few = candidates(comparison.concluded, requirement) < requirement.least
             found[comparison.people[few[comparison.cell_of_people()]]] = True
+    conclusion = conclude(series, collected)
     for requirement in requirements:
         few = candidates(conclusion.concluded, requirement) < requirement.least
         found |= np.append(few, False)[conclusion.cell]  # who is in no cell takes the last element
@@ -113,9 +119,7 @@ def _single(series: Series, requirement: Requirement, victims: NDArray[np.bool_]
     return found
 
 
-def _between(
-    series: Series, comparison: Comparison, requirement: Requirement, victims: NDArray[np.bool_]
-) -> list[Channel]:
+def _between(comparison: Comparison, requirement: Requirement, victims: NDArray[np.bool_]) -> list[Channel]:
     """What two releases tell of people of whom no earlier ones have told as much."""
     at_sight = candidates(comparison.compared, requirement)
     left = candidates(comparison.concluded, requirement)

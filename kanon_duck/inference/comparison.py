@@ -6,15 +6,18 @@ images of these sets for people who leave, and complement sets. Compatible class
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
+from kanon_duck.call import no_checkpoint
 from kanon_duck.inference.bounds import Cells, lying_in, tightened
 from kanon_duck.inference.series import NOBODY, Integers, Series, Sets, joined, slices
 from kanon_duck.kernels.atoms import in_lists, spread
+
+Checkpoint = Callable[[float | None], None]
 
 
 @dataclass(frozen=True)
@@ -64,7 +67,9 @@ class _Index(NamedTuple):
     block_mark: Integers
 
 
-def comparisons(series: Series, second: Iterable[int] | None = None) -> Iterator[Comparison]:
+def comparisons(
+    series: Series, second: Iterable[int] | None = None, checkpoint: Checkpoint = no_checkpoint
+) -> Iterator[Comparison]:
     """Compare every pair of releases, as far as it tells something that no pair between them tells.
 
     What two releases show of a class that is the same in a release between them, that one shows as well: so only
@@ -74,6 +79,8 @@ def comparisons(series: Series, second: Iterable[int] | None = None) -> Iterator
     ----------
     second : iterable of int, optional
         The later release of each pair; by default all.
+    checkpoint : function
+        Called before each pair; what it raises stops the work.
     """
     blocks = series.blocks()
     numbers = np.arange(len(blocks))
@@ -89,6 +96,7 @@ def comparisons(series: Series, second: Iterable[int] | None = None) -> Iterator
     for later in np.intersect1d(series.begins, np.arange(series.releases) if second is None else list(second)):
         for earlier in reversed(range(int(later))):
             seeds = blocks[ending[ending_stops[earlier] : ending_stops[earlier + 1]]]
+            checkpoint(None)
             if len(seeds):
                 found = spread(seeds, earlier, later, *index, mark)
                 mark += 1
@@ -97,32 +105,42 @@ def comparisons(series: Series, second: Iterable[int] | None = None) -> Iterator
 
 
 def _compare(
-    series: Series, first: int, second: int, people: Integers, group_before: Integers, group_after: Integers
+    series: Series,
+    first: int,
+    second: int,
+    people: Integers,
+    group_before: Integers,
+    group_after: Integers,
+    component: Integers,
 ) -> Comparison:
-    """Compare two releases by the people whom `spread` has found, with their groups in both."""
+    """Compare two releases by the people whom `spread` has found."""
     count = len(series.begins) + 1
-    pairs, cell, sizes = np.unique(
-        (group_before + 1) * count + group_after + 1, return_inverse=True, return_counts=True
+    pairs, some, cell, sizes = np.unique(
+        (group_before + 1) * count + group_after + 1, return_index=True, return_inverse=True, return_counts=True
     )
     before, after = pairs // count - 1, pairs % count - 1
     blocks = series.blocks()
     block_before = np.where(before >= 0, blocks[before], NOBODY)
     block_after = np.where(after >= 0, blocks[after], NOBODY)
-    gained, gainers = _beyond(series.sets, block_before, block_after)
-    lost, losers = _beyond(series.sets, block_after, block_before)
-    # only the sets at hand, numbered anew
     own = [_sets_of(series, before), _sets_of(series, after)]
     numbers = np.unique(np.concatenate([sets for _, sets in own]))
-    known = joined([series.sets.take(numbers), gained, lost])
-    of_cell = np.concatenate([cells for cells, _ in own] + [gainers[0], losers[0]])
-    sets = np.concatenate(
-        [np.searchsorted(numbers, sets) for _, sets in own]
-        + [gainers[1] + len(numbers), losers[1] + len(numbers) + len(gained)]
-    )
+    known = [series.sets.take(numbers)]
+    pairs_of = [(cells, np.searchsorted(numbers, sets)) for cells, sets in own]
+    total = len(numbers)
+    for source, host in ((block_before, block_after), (block_after, block_before)):
+        for more, (cells, number) in (
+            _beyond(series.sets, source, host),
+            _balance(series.sets, component[some], sizes, source, host),
+        ):
+            known.append(more)
+            pairs_of.append((cells, number + total))
+            total += len(more)
+    everything = joined(known)
+    of_cell, sets = (np.concatenate(parts) for parts in zip(*pairs_of, strict=True))
     set_stops, cell_sets = in_lists(of_cell, sets, len(pairs))
-    compared, links = lying_in(sizes, set_stops, cell_sets, known)
+    compared, links = lying_in(sizes, set_stops, cell_sets, everything)
     members = people[np.argsort(cell, kind="stable")]
-    return Comparison(first, second, before, after, members, compared, tightened(compared, links, known))
+    return Comparison(first, second, before, after, members, compared, tightened(compared, links, everything))
 
 
 def _sets_of(series: Series, groups: Integers) -> tuple[Integers, Integers]:
@@ -172,3 +190,55 @@ def _beyond(sets: Sets, source: Integers, host: Integers) -> tuple[Sets, tuple[I
     host_stops, sources = in_lists(np.searchsorted(arrived, hosts[joined]), number[joined], len(arrived))
     places, lengths = slices(host_stops, position)
     return beyond, (np.repeat(absent, lengths), sources[places])
+
+
+def _balance(
+    sets: Sets, component: Integers, sizes: Integers, source: Integers, host: Integers
+) -> tuple[Sets, tuple[Integers, Integers]]:
+    """What the people of one release alone have, by all classes that people connect in both together.
+
+    They have what the one release holds more than the other, and what those have who are in the other alone: exactly
+    the difference, where there is nobody of that kind.
+
+    Parameters
+    ----------
+    component, sizes : int64, shape (cells,)
+        Cells whose classes are connected have the same component; people of each cell.
+    source, host : int64, shape (cells,)
+        Blocks of each cell in the two releases.
+
+    Returns
+    -------
+    Sets
+        The people of each component who are in the release of the hosts alone.
+    tuple
+        Pairs of a cell of such people and its set.
+    """
+    alone = np.flatnonzero(source == NOBODY)
+    components, number = np.unique(component[alone], return_inverse=True)
+    held, of_held = _total(sets, components, component, host)
+    before, of_before = _total(sets, components, component, source)
+    entries, place = np.unique(np.concatenate([of_held, of_before]), return_inverse=True)
+    there = np.bincount(place[: len(held)], held, len(entries)).astype(np.int64)
+    difference = there - np.bincount(place[len(held) :], before, len(entries)).astype(np.int64)
+    values = int(sets.values.max()) + 1
+    gone = np.zeros(len(components), np.int64)
+    leaves = (host == NOBODY) & np.isin(component, components)
+    np.add.at(gone, np.searchsorted(components, component[leaves]), sizes[leaves])
+    of_others = np.minimum(gone[entries // values], there - difference)
+    low, high = np.maximum(difference, 0), np.minimum(difference + of_others, there)
+    counts = np.where(gone[entries // values] == 0, high, there)
+    kept = high > 0
+    stops = np.searchsorted(entries[kept], values * (np.arange(len(components)) + 1))
+    found = Sets(stops, entries[kept] % values, counts[kept], low[kept], high[kept])
+    return found, (alone, number)
+
+
+def _total(sets: Sets, components: Integers, component: Integers, blocks: Integers) -> tuple[Integers, Integers]:
+    """Rows in all blocks of some components: counts, and the component's place and the value of each."""
+    meant = np.isin(component, components) & (blocks != NOBODY)
+    distinct, some = np.unique(blocks[meant], return_index=True)
+    of_block = np.searchsorted(components, component[meant][some])
+    places, lengths = slices(sets.stops, distinct)
+    values = int(sets.values.max()) + 1
+    return sets.counts[places], np.repeat(of_block, lengths) * values + sets.values[places]

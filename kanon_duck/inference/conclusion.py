@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -28,7 +29,33 @@ class Conclusion:
     concluded: Cells
 
 
-def conclude(series: Series, compared: Iterable[Comparison]) -> Conclusion:
+class Told(NamedTuple):
+    """Sets of people of whom a comparison tells more than that they lie in their classes.
+
+    Attributes
+    ----------
+    sets : Sets
+    number, person : int64
+        Who is in which.
+    """
+
+    sets: Sets
+    number: Integers
+    person: Integers
+
+
+def told(comparison: Comparison) -> Told:
+    """What a comparison tells, to be put together with what others tell."""
+    cells = comparison.concluded
+    chosen = np.bincount(cells.cell(), cells.known.low, len(cells)) > 0
+    chosen |= np.diff(cells.known.stops, prepend=0) < np.diff(comparison.compared.known.stops, prepend=0)
+    of_people = comparison.cell_of_people()
+    meant = chosen[of_people]
+    numbers = np.cumsum(chosen) - 1
+    return Told(cells.known.take(np.flatnonzero(chosen)), numbers[of_people[meant]], comparison.people[meant])
+
+
+def conclude(series: Series, compared: Iterable[Told]) -> Conclusion:
     """Put everything together: all classes, and what comparing pairs of releases has told of sets of people.
 
     Guarantee: no value is excluded that a person can have in some assignment that agrees with all releases.
@@ -36,12 +63,11 @@ def conclude(series: Series, compared: Iterable[Comparison]) -> Conclusion:
     places, lengths = slices(series.group_stops, series.group)
     sets, people, known = [series.group_sets[places]], [np.repeat(series.person, lengths)], [series.sets]
     numbers = len(series.sets)
-    for comparison in compared:
-        told, of_person, members = _told(comparison)
-        sets.append(of_person + numbers)
-        people.append(members)
-        known.append(told)
-        numbers += len(told)
+    for more in compared:
+        sets.append(more.number + numbers)
+        people.append(more.person)
+        known.append(more.sets)
+        numbers += len(more.sets)
     return _told_apart(series.people, np.concatenate(people), np.concatenate(sets), joined(known))
 
 
@@ -57,16 +83,3 @@ def _told_apart(count: int, people: Integers, sets: Integers, known: Sets) -> Co
     places, lengths = slices(stops, there[some])  # the sets of a cell are those of any of its people
     cells, links = lying_in(sizes, np.cumsum(lengths), sets_of_people[places], known)
     return Conclusion(cell, tightened(cells, links, known))
-
-
-def _told(comparison: Comparison) -> tuple[Sets, Integers, Integers]:
-    """Cells of which a comparison tells more than that they lie in their classes, and pairs of a cell and a person."""
-    cells = comparison.concluded
-    told = np.bincount(cells.cell(), cells.known.low, len(cells)) > 0
-    told |= np.diff(cells.known.stops, prepend=0) < np.diff(comparison.compared.known.stops, prepend=0)
-    of_people = comparison.cell_of_people()
-    return (
-        cells.known.take(np.flatnonzero(told)),
-        (np.cumsum(told) - 1)[of_people[told[of_people]]],
-        comparison.people[told[of_people]],
-    )

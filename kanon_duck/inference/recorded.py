@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sqlglot import exp
 
 from kanon_duck.arrow import array, numbers
+from kanon_duck.call import Call
 from kanon_duck.catalog import (
     classes_table,
     members_table,
@@ -23,7 +24,6 @@ from kanon_duck.inference.bounds import Requirement
 from kanon_duck.inference.channels import vulnerable
 from kanon_duck.inference.comparison import comparisons
 from kanon_duck.inference.compatibility import Part, Region, below_labels, part_of_numbers
-from kanon_duck.inference.conclusion import conclude
 from kanon_duck.inference.rows import Names
 from kanon_duck.inference.series import Integers, Series, series_of_classes
 from kanon_duck.members import hash_of
@@ -280,7 +280,7 @@ def names_of(recorded: Recorded, views: list[tuple[str, int, ViewNames]]) -> Nam
     return Names(numbers, titles, labels, {name: list(texts) for name, texts in values.items()}, regions, list(keys))
 
 
-def count_vulnerable(database: Database, number: int, settings: Settings, release: int, near: bool) -> int | None:
+def count_vulnerable(call: Call, number: int, settings: Settings, release: int, near: bool) -> int | None:
     """How many rows of the current release are those of people of whom the releases so far tell too much.
 
     Who has once been vulnerable stays so, since no release takes anything back.
@@ -297,14 +297,13 @@ def count_vulnerable(database: Database, number: int, settings: Settings, releas
     """
     if not has_history(settings):
         return None
-    table = vulnerable_table(number)
+    database, table = call.database, vulnerable_table(number)
     now = current_people(number, settings)
     near_by = f"(SELECT person FROM {now} WHERE from_release = {release})" if near else None
     stays = read_stays(database, number, settings, release, near_by)
     known = recorded([*settings.sensitive, *settings.keep], [(release, stays)])
-    compared = list(comparisons(known.series, [release - 1] if near else None))
-    conclusion = conclude(known.series, compared)
-    found = vulnerable(known.series, requirements(settings.model, known.codes), compared, conclusion)
+    compared = comparisons(known.series, [release - 1] if near else None, call.checkpoint)
+    found = vulnerable(known.series, requirements(settings.model, known.codes), compared)
     if not near:
         database.execute(f"DELETE FROM {table}")
     database.register("found", pa.table({"person": numbers(known.person[found])}))

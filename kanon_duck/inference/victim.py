@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanon_duck.inference.comparison import Comparison, comparisons
-from kanon_duck.inference.conclusion import conclude
+from kanon_duck.inference.conclusion import Told, conclude, told
 from kanon_duck.inference.exact import enumerate_all
 from kanon_duck.inference.series import NOBODY, Integers, Series, Sets, slices
 
@@ -54,17 +54,17 @@ def follow(series: Series, victim: int, titles: list[str], exact: bool) -> list[
         When there are too many assignments to look at.
     """
     steps: list[Step] = []
-    compared: list[Comparison] = []
+    collected: list[Told] = []
     possible: Integers | None = None
     groups = series.group[series.person == victim]
     for release in range(series.releases):
         known = _until(series, release + 1)
         new = list(comparisons(series, [release]))
-        compared += new
+        collected += map(told, new)
         own = next((int(group) for group in groups if series.begins[group] <= release < series.ends[group]), NOBODY)
         if own == NOBODY and possible is None:
             continue
-        values, probabilities = _exactly(known, victim) if exact else _within_bounds(known, victim, compared)
+        values, probabilities = _exactly(known, victim) if exact else _within_bounds(known, victim, collected)
         narrowed_by = _cause(series, victim, own, possible, values, new, titles, release)
         rows = None if own == NOBODY else int(series.contents.counts[_entries(series.contents, own)].sum())
         possible = values
@@ -97,7 +97,7 @@ def _exactly(series: Series, victim: int) -> tuple[Integers, NDArray[np.float64]
     return values, expected[values] / expected.sum()
 
 
-def _within_bounds(series: Series, victim: int, compared: list[Comparison]) -> tuple[Integers, NDArray[np.float64]]:
+def _within_bounds(series: Series, victim: int, compared: list[Told]) -> tuple[Integers, NDArray[np.float64]]:
     """Values that the bounds leave to a person, each by the middle of its bounds."""
     found = conclude(series, compared)
     known = found.concluded.known

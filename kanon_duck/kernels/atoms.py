@@ -120,12 +120,13 @@ def spread(
 
     Returns
     -------
-    people, before, after : int64
-        Who is found, and their groups in the two releases, -1 where the release does not have them; only those who
-        are connected with a group that begins with the second release.
+    people, before, after, component : int64
+        Who is found, their groups in the two releases, -1 where the release does not have them, and a number that
+        those share whom classes connect; only those who are connected with a group that begins with the second.
     """
     people = np.empty(len(person_mark), np.int64)
     before, after = np.empty(len(person_mark), np.int64), np.empty(len(person_mark), np.int64)
+    component = np.empty(len(person_mark), np.int64)
     queue = np.empty(len(block_mark), np.int64)
     count = 0
     for seed in seeds:
@@ -147,6 +148,7 @@ def spread(
                         continue
                     person_mark[person] = mark
                     people[count] = person
+                    component[count] = seed
                     before[count] = _group_at(person_stops, person_groups, begins, ends, person, first)
                     after[count] = _group_at(person_stops, person_groups, begins, ends, person, second)
                     for group_then in (before[count], after[count]):
@@ -157,4 +159,4 @@ def spread(
                     count += 1
         if not begun:
             count = start
-    return people[:count].copy(), before[:count].copy(), after[:count].copy()
+    return people[:count].copy(), before[:count].copy(), after[:count].copy(), component[:count].copy()

@@ -102,7 +102,7 @@ def succeed(
     released = f"(FROM {members_table(number)} WHERE class IS NOT NULL)"
     row, losses = describe_release(database, number, settings, release, cause, counts)
     if not view.secure:
-        row["vulnerable_rows"] = count_vulnerable(database, number, settings, release, near=True)
+        row["vulnerable_rows"] = count_vulnerable(call, number, settings, release, near=True)
         purge(database, number, settings)
     row |= {
         "settings_version": view.settings_version,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from kanon_duck.call import Call, Row
 from kanon_duck.inference.channels import channels
 from kanon_duck.inference.comparison import comparisons
-from kanon_duck.inference.conclusion import conclude
 from kanon_duck.inference.released import read_released, requirements
 from kanon_duck.inference.rows import channel_rows
 
@@ -15,6 +14,5 @@ def run(call: Call) -> list[Row]:
     series, names, codes = read_released(call)
     required = requirements(call, codes)
     call.phase("comparing")
-    compared = list(comparisons(series))
-    found, _ = channels(series, required, compared, conclude(series, compared))
+    found, _ = channels(series, required, comparisons(series, checkpoint=call.checkpoint))
     return channel_rows(series, names, found)

@@ -6,7 +6,6 @@ from kanon_duck import arguments as read
 from kanon_duck.call import Call, Row
 from kanon_duck.inference.channels import channels
 from kanon_duck.inference.comparison import comparisons
-from kanon_duck.inference.conclusion import conclude
 from kanon_duck.inference.rows import channel_rows
 from kanon_duck.inference.views import read_views
 
@@ -17,6 +16,5 @@ def run(call: Call) -> list[Row]:
     call.phase("reading")
     series, written, required = read_views(call, names)
     call.phase("comparing")
-    compared = list(comparisons(series))
-    found, _ = channels(series, required, compared, conclude(series, compared))
+    found, _ = channels(series, required, comparisons(series, checkpoint=call.checkpoint))
     return channel_rows(series, written, found)

@@ -50,7 +50,7 @@ class BesideExact:
     releases : int
     required : str
         What must stay possible for everybody.
-    series, people, disclosed, missed, false_alarms, unnoticed : int
+    series, people, disclosed, missed, false_alarms, clean, unnoticed : int
         As in `Measured`.
     missed_ratio : float
         Of those disclosed.
@@ -64,6 +64,7 @@ class BesideExact:
     disclosed: int
     missed: int
     false_alarms: int
+    clean: int
     unnoticed: int
     missed_ratio: float
 
@@ -168,13 +169,14 @@ def main() -> None:
     figures = list(beside_exact(options.series))
     report.write_csv(figures, options.output / "exact.csv")
     parts = [report.section("Beside the exact intruder", report.table(figures))]
-    series, disclosed, missed, false_alarms, unnoticed = (
+    series, disclosed, missed, false_alarms, clean, unnoticed = (
         sum(getattr(each, name) for each in figures)
-        for name in ("series", "disclosed", "missed", "false_alarms", "unnoticed")
+        for name in ("series", "disclosed", "missed", "false_alarms", "clean", "unnoticed")
     )
     notes.append(
-        f"{series} series: {disclosed} people disclosed, {missed} of them missed ({missed / disclosed:.2%}), in "
-        f"{unnoticed} series all of them; {false_alarms} false alarms"
+        f"{series} series: {disclosed} people disclosed, {missed} of them missed ({missed / disclosed:.2%}), "
+        f"{false_alarms} false alarms; of {clean} series in which the checks name nobody, somebody is disclosed in "
+        f"{unnoticed}"
     )
     print(notes[-1], flush=True)
     real = data_folder()

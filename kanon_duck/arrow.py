@@ -24,6 +24,11 @@ def texts(values: Sequence[str]) -> pa.Array:
     return pa.LargeStringArray.from_buffers(len(values), pa.py_buffer(ends), pa.py_buffer(b"".join(encoded)))
 
 
+def filled(values: pa.Array, number: int) -> pa.Array:
+    """32-bit numbers with one in the place of NULLs."""
+    return values.fill_null(numbers(np.array([number], np.int32))[0])
+
+
 def array(values: pa.Array | pa.ChunkedArray) -> NDArray[Any]:
     """Numbers or booleans without NULLs as a NumPy array, which may share their memory."""
     if isinstance(values, pa.ChunkedArray):

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sqlglot import exp
 
 from kanon_duck.arguments import shown
-from kanon_duck.arrow import array, texts
+from kanon_duck.arrow import array, filled, texts
 from kanon_duck.errors import KanonError
 from kanon_duck.hierarchy import BoundHierarchy, bind, canonical_text, extended, remedy, resembling_leaves
 from kanon_duck.microdata import Attribute, CategoricalAttribute, Microdata, NumericAttribute, encoding_of
@@ -309,9 +309,8 @@ def _categorical_attribute(
         new = values.filter(pc.invert(pc.is_in(values, bound.values)))
         if len(new):
             bound = extended(bound, bind(database, quasi_identifier.hierarchy, new))
-    leaves = pc.index_in(values, bound.values).fill_null(UNKNOWN_LEAF)
-    leaf = np.append(array(leaves), np.int32(NULL_LEAF))
-    return CategoricalAttribute(quasi_identifier.name, bound, leaf[array(coded.indices.fill_null(len(values)))])
+    leaf = np.append(array(filled(pc.index_in(values, bound.values), UNKNOWN_LEAF)), np.int32(NULL_LEAF))
+    return CategoricalAttribute(quasi_identifier.name, bound, leaf[array(filled(coded.indices, len(values)))])
 
 
 def _refuse_missing(database: Database, number: int, quasi_identifier: QuasiIdentifier, missing: list[str]) -> None:

@@ -181,7 +181,7 @@ def test_the_error_of_random_counts_is_that_of_the_reader_functions(
         assert connection.execute(f"SELECT count(*) FROM patients WHERE {' AND '.join(met)}").fetchall() == [(true,)]
         [(answer,)] = connection.execute(f"SELECT sum({' * '.join(shares)}) FROM cells").fetchall()
         errors.append(abs(answer - true) / max(true, 1, 0.15))
-    labels = cluster(call, settings, microdata)
+    labels = cluster(call, settings, microdata).labels
     found = random_counts.query_error(counts, microdata, labels, generalize(microdata, labels), no_checkpoint)
     assert found == pytest.approx(np.median(errors), rel=1e-9)
     assert found > 0.05

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from sqlglot import exp
 
-from kanon_duck.arrow import array, numbers, texts
+from kanon_duck.arrow import array, filled, numbers, texts
 from kanon_duck.hierarchy import store
 from kanon_duck.sql import Database
 
@@ -160,7 +160,7 @@ def extended(known: BoundHierarchy, new: BoundHierarchy) -> BoundHierarchy:
     labels = []
     for level, (old_labels, new_labels) in enumerate(zip(known.level_labels, new.level_labels, strict=True)):
         # a level never has the same label twice, so labels tell which codes there are already
-        code = array(pc.index_in(new_labels, old_labels).fill_null(NO_CODE))
+        code = array(filled(pc.index_in(new_labels, old_labels), -1))
         fresh = code < 0
         code = np.where(fresh, len(old_labels) + np.cumsum(fresh) - 1, code)
         codes[:, level] = code[new.level_codes[:, level]]

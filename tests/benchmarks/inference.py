@@ -33,10 +33,11 @@ CHURN = 0.02
 """Share of the people who are deleted, and of those who change, before each batch."""
 
 WAYS = {
-    "static (Static I)": ("static", 0.0),
-    "append (Static II)": ("append", 0.0),
-    "incremental": ("incremental", 0.0),
-    "incremental, deletes and updates": ("incremental", CHURN),
+    "static, mondrian (Static I)": ("static", "mondrian", 0.0),
+    "static, auto (Static I)": ("static", "auto", 0.0),
+    "append (Static II)": ("append", "auto", 0.0),
+    "incremental": ("incremental", "auto", 0.0),
+    "incremental, deletes and updates": ("incremental", "auto", CHURN),
 }
 
 
@@ -112,13 +113,13 @@ def beside_exact(series: int) -> Iterator[BesideExact]:
 def on_adult(folder: Path) -> Iterator[Released]:
     """The releases of every way to bring in the batches."""
     for diverse in DIVERSE:
-        for way, (maintenance, churn) in WAYS.items():
+        for way, (maintenance, method, churn) in WAYS.items():
             with open_table(ADULT, folder) as connection:
                 connection.execute(f"CREATE TABLE people AS FROM adult WHERE id <= {FIRST}")
                 connection.execute(
                     "CALL kanon.create_masked_view('masked', source => 'people', key => 'id', k => 2, "
                     f"l => {diverse}, quasi_identifiers => {QUASI_IDENTIFIERS}, sensitive => ['education'], "
-                    f"maintenance => '{maintenance}', secure => false)"
+                    f"method => '{method}', maintenance => '{maintenance}', secure => false)"
                 )
                 for batch in range(BATCHES):
                     _change(connection, batch, churn)

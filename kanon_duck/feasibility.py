@@ -10,8 +10,8 @@ from kanon_duck.sql import Database
 
 MEANING = {
     "k": "there are only {achieved:g} persons: the largest possible k is {achieved:g}",
-    "l": "{attribute} has only {achieved:g} different values: the largest possible l is {achieved:g}",
-    "p": "{attribute} has only {achieved:g} different values to tell apart: the largest possible p is {achieved:g}",
+    "l": "{attribute} has only {achieved:g} different {values}: the largest possible l is {achieved:g}",
+    "p": "{attribute} has only {achieved:g} different {values} to tell apart: the largest possible p is {achieved:g}",
     "entropy_l": "the entropy of {attribute} is only that of {achieved:.4g} values: no greater entropy_l is possible",
     "recursive_cl": "{attribute} is so skewed that {ratio}",
     "alpha": "one value of {attribute} has a frequency of {achieved:.4g}: no smaller alpha is possible",
@@ -54,5 +54,8 @@ def _told(model: PrivacyModel, found: Measure) -> str:
     ratio = "its l-th value is missing: name a smaller l"
     if found.achieved is not None:
         ratio = f"c must be above {found.achieved:.4g} for this l"
-    told = MEANING[found.requirement].format(attribute=found.attribute, achieved=found.achieved, ratio=ratio)
+    values = "value" if found.achieved == 1 else "values"
+    told = MEANING[found.requirement].format(
+        attribute=found.attribute, achieved=found.achieved, ratio=ratio, values=values
+    )
     return f"{found.requirement} is {declared}, but {told}"

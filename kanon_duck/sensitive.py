@@ -16,8 +16,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from sqlglot import exp
 
+from kanon_duck import arguments as read
 from kanon_duck.arrow import texts
-from kanon_duck.hierarchy import bind, canonical_text, height
+from kanon_duck.errors import KanonError
+from kanon_duck.hierarchy import FLAT, bind, canonical_text, height, remedy
 from kanon_duck.microdata import Sensitive
 from kanon_duck.models import PrivacyModel, SensitiveAttribute
 from kanon_duck.numeric import UNITS_PER_DAY, is_numeric
@@ -48,7 +50,7 @@ def find_nodes(database: Database, model: PrivacyModel, relation: str) -> None:
     Raises
     ------
     KanonError
-        When a protected node stands above none of the values.
+        When a value has no leaf: what it would count as is never guessed.
     """
     for place, attribute in enumerate(model.attributes):
         if not has_nodes(model, attribute):
@@ -58,16 +60,25 @@ def find_nodes(database: Database, model: PrivacyModel, relation: str) -> None:
             f"SELECT DISTINCT {text} AS value FROM {relation} WHERE sensitive_{place} IS NOT NULL ORDER BY value"
         )
         bound = bind(database, str(attribute.hierarchy), values.column("value"))
+        if bound.missing:
+            raise KanonError(_unknown(database, attribute, bound.missing))
         labels = [of_level.to_pylist() for of_level in bound.level_labels]
         paths = [[label[code] for code, label in zip(codes, labels, strict=True)] for codes in bound.level_codes]
-        paths += [[value] * bound.height for value in bound.missing]  # what has no leaf is a child of the root
-        known = [*bound.values.to_pylist(), *bound.missing]
+        known = bound.values.to_pylist()
         strong = [_first_protected(path, value, attribute.protected) for value, path in zip(known, paths, strict=True)]
         columns = {"value": texts(known), "strong": texts(strong)}
         columns |= {f"level_{level}": texts([path[level] for path in paths]) for level in range(bound.height)}
         database.register("nodes", pa.table(columns))
         database.execute(f"CREATE OR REPLACE TEMPORARY TABLE {node_table(place)} AS FROM nodes")
         database.unregister("nodes")
+
+
+def _unknown(database: Database, attribute: SensitiveAttribute, missing: list[str]) -> str:
+    """What is said of sensitive values without a leaf."""
+    hierarchy = str(attribute.hierarchy)
+    advice = f"{remedy(database, hierarchy, missing)} or correct the source" if hierarchy != FLAT else "replace them"
+    shown = ", ".join(map(read.shown, missing[:5])) + (f" and {len(missing) - 5} more" if len(missing) > 5 else "")
+    return f"sensitive.{attribute.name} holds {shown}, without a leaf in hierarchy {hierarchy}: {advice}"
 
 
 def _first_protected(path: list[str], value: str, protected: list[str]) -> str:

@@ -13,7 +13,7 @@ from kanon_duck import arguments as read
 from kanon_duck import names
 from kanon_duck.call import Call
 from kanon_duck.errors import KanonError
-from kanon_duck.hierarchy import root
+from kanon_duck.hierarchy import FLAT, root
 from kanon_duck.models import PrivacyModel, SensitiveAttribute, read_model
 from kanon_duck.numeric import is_numeric
 from kanon_duck.source import columns as source_columns
@@ -21,9 +21,6 @@ from kanon_duck.source import read_source
 
 NOT_YET: dict[str, Any] = {"patience": 3, "derive_from": None}
 """Options that belong to later versions, with the default that stands for them until then."""
-
-FLAT = "flat"
-"""The hierarchy that is always there: every value a child of the root."""
 
 COLUMN = "column of the source"
 
@@ -249,9 +246,10 @@ def view_parts(call: Call, given: str) -> tuple[str, str]:
     known = [
         row[0]
         for row in call.database.rows(
-            "SELECT schema_name FROM duckdb_schemas() WHERE database_name = ? AND NOT internal OR schema_name = 'main'",
+            "SELECT schema_name FROM duckdb_schemas() WHERE database_name = ? AND (NOT internal OR schema_name = 'main')",
             [call.catalog],
         )
+        if row[0].split("_")[0] != "kanon"
     ]
     if read.fold(schema).split("_")[0] == "kanon":
         raise KanonError(f"view_name is {read.shown(given)}: schema {schema} is kanon_duck's own; choose another")

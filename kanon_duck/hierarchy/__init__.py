@@ -6,6 +6,7 @@ of height 1 over whatever values occur.
 """
 
 from kanon_duck.hierarchy.binding import (
+    FLAT,
     BoundHierarchy,
     bind,
     canonical_text,
@@ -19,6 +20,7 @@ from kanon_duck.hierarchy.binding import (
 from kanon_duck.hierarchy.store import users
 
 __all__ = [
+    "FLAT",
     "BoundHierarchy",
     "bind",
     "canonical_text",

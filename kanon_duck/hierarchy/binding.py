@@ -18,6 +18,10 @@ from kanon_duck.sql import Database
 NO_CODE = -1
 
 
+FLAT = "flat"
+"""The hierarchy that is always there: every value a child of the root."""
+
+
 @dataclass(frozen=True)
 class BoundHierarchy:
     """A hierarchy over the distinct values that occur.
@@ -79,7 +83,7 @@ def bind(database: Database, hierarchy: str, values: Sequence[str] | pa.Array | 
     """
     leaves = values if isinstance(values, pa.Array | pa.ChunkedArray) else texts(values)
     database.register("kanon_values", pa.table({"leaf": leaves}))
-    if hierarchy.lower() == "flat":
+    if hierarchy.lower() == FLAT:
         height, root, selection, parameters = 1, "*", _FLAT, []
     else:
         stored = store.existing(database, hierarchy)
@@ -95,12 +99,12 @@ def bind(database: Database, hierarchy: str, values: Sequence[str] | pa.Array | 
 
 def height(database: Database, hierarchy: str) -> int:
     """Height of a hierarchy."""
-    return 1 if hierarchy.lower() == "flat" else int(store.existing(database, hierarchy)["height"])
+    return 1 if hierarchy.lower() == FLAT else int(store.existing(database, hierarchy)["height"])
 
 
 def root(database: Database, hierarchy: str) -> str:
     """Label of a hierarchy's root."""
-    return "*" if hierarchy.lower() == "flat" else str(store.existing(database, hierarchy)["root"])
+    return "*" if hierarchy.lower() == FLAT else str(store.existing(database, hierarchy)["root"])
 
 
 _FLAT = """

@@ -31,6 +31,9 @@ from kanon_duck.whole import release_whole
 OF_THE_CALL = ("view_name", "dry_run")
 """Arguments that are no settings."""
 
+SWITCHES = ("secure", "independent")
+"""Settings that are true or false; any other that is typed as false is taken off, as if it had never been typed."""
+
 
 def run(call: Call) -> list[Row]:
     """Make the next release from scratch; what is not typed stays as it was, and columns keep their roles."""
@@ -75,8 +78,13 @@ def _with_changes(call: Call, view: MaskedView) -> Call:
     """The call that the settings were read from, with the options that are typed now in their place."""
     typed = {name: value for name, value in call.arguments.items() if value is not None and name not in OF_THE_CALL}
     stored = stored_call(call, view)
+    before = dict(stored.arguments)
+    if "method" in typed:  # what was set for another method means nothing for this one
+        before |= dict.fromkeys(("effort", "method_options"))
+    taken_off = [name for name, value in typed.items() if value is False and name not in SWITCHES]
+    typed |= dict.fromkeys(taken_off)
     schema = call.schema if "source" in typed else stored.schema
-    return replace(stored, arguments={**stored.arguments, **typed}, schema=schema)
+    return replace(stored, arguments={**before, **typed}, schema=schema)
 
 
 def _refuse_other_columns(call: Call, view: MaskedView, settings: Settings) -> None:

@@ -246,7 +246,8 @@ def view_parts(call: Call, given: str) -> tuple[str, str]:
     known = [
         row[0]
         for row in call.database.rows(
-            "SELECT schema_name FROM duckdb_schemas() WHERE database_name = ? AND (NOT internal OR schema_name = 'main')",
+            "SELECT schema_name FROM duckdb_schemas() "
+            "WHERE database_name = ? AND (NOT internal OR schema_name = 'main')",
             [call.catalog],
         )
         if row[0].split("_")[0] != "kanon"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Any
@@ -337,3 +338,42 @@ def test_values_that_drift_away_are_held_back(connection: duckdb.DuckDBPyConnect
     assert all(passed for (passed,) in connection.execute("SELECT passed FROM kanon.check('v')").fetchall())
     connection.execute("UPDATE visits SET disease = 'd' || id % 5")
     assert one(connection, "CALL kanon.refresh('v')")["cause"] == "refresh"
+
+
+@pytest.mark.surface
+def test_what_an_unknown_value_counts_as_is_never_guessed(connection: duckdb.DuckDBPyConnection) -> None:
+    connection.execute(
+        "CREATE TABLE tree AS FROM (VALUES ('a', 'grave'), ('b', 'grave'), ('flu', '*'), ('grave', '*')) AS t(c, p)"
+    )
+    connection.execute("CALL kanon.create_hierarchy('icd', edges => 'FROM tree')")
+    connection.execute(
+        "CREATE TABLE t AS SELECT i AS id, i AS age, ['a', 'b', 'a', 'flu'][1 + i % 4] AS d FROM range(24) AS r(i)"
+    )
+    connection.execute(
+        "CALL kanon.create_masked_view('v', source => 't', key => 'id', quasi_identifiers => ['age'], k => 2, p => 2, "
+        "sensitive => {'d': 'icd'}, protected => {'d': ['grave']}, secure => false, effort => 'light')"
+    )
+    connection.execute("UPDATE t SET d = 'gout' WHERE id = 3")
+    told = "sensitive.d holds 'gout', without a leaf in hierarchy icd: extend the hierarchy or correct the source"
+    with pytest.raises(duckdb.Error, match=re.escape(told)):
+        connection.execute("CALL kanon.refresh('v')")
+    assert connection.execute("SELECT status, reason FROM kanon.masked_views").fetchall() == [("broken", told)]
+    connection.execute("CALL kanon.extend_hierarchy('icd', edges => 'SELECT ''gout'', ''grave''')")
+    assert one(connection, "CALL kanon.refresh('v')")["cause"] == "refresh"
+    assert all(passed for (passed,) in connection.execute("SELECT passed FROM kanon.check('v')").fetchall())
+
+
+@pytest.mark.surface
+def test_a_rebuild_takes_models_off_and_forgets_what_belongs_to_another_method(
+    connection: duckdb.DuckDBPyConnection,
+) -> None:
+    connection.execute(HOSPITAL)
+    connection.execute(
+        "CALL kanon.create_masked_view('v', source => 'visits', key => 'id', quasi_identifiers => ['age'], k => 3, l => 2, "
+        "sensitive => ['disease'], secure => false, effort => 'light')"
+    )
+    connection.execute("CALL kanon.rebuild('v', l => false, method => 'mondrian')")
+    assert connection.execute("SELECT l, method, effort FROM kanon.masked_views").fetchall() == [
+        (None, "mondrian", "medium")
+    ]
+    assert connection.execute("SELECT requirement FROM kanon.check('v')").fetchall() == [("k",)]

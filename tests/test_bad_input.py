@@ -5,8 +5,6 @@ from __future__ import annotations
 import duckdb
 import pytest
 
-pytestmark = pytest.mark.surface
-
 PEOPLE = """
 CREATE TABLE people (id INTEGER, age INTEGER, city VARCHAR, income DOUBLE, born DATE, note VARCHAR, age_min INTEGER);
 INSERT INTO people SELECT i, 20 + i, chr(CAST(65 + i % 3 AS INTEGER)), i * 1.5, DATE '2000-01-01' + CAST(i AS INTEGER), 'n' || i, i

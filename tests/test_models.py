@@ -224,7 +224,6 @@ OPTIONS = {
 }
 
 
-@pytest.mark.surface
 @pytest.mark.parametrize("option", OPTIONS)
 def test_a_view_keeps_its_model_through_refreshes(connection: duckdb.DuckDBPyConnection, option: str) -> None:
     connection.execute(HOSPITAL)

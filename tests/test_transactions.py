@@ -171,7 +171,6 @@ def no_thread_is_left() -> bool:
     return True
 
 
-@pytest.mark.surface
 @pytest.mark.parametrize(
     ("call", "phase"),
     [
@@ -204,7 +203,6 @@ def test_interrupt_in_each_phase_leaves_the_old_state(
     assert_done(connection, call)
 
 
-@pytest.mark.surface
 @pytest.mark.parametrize("call", PHASES, ids=["create", "refresh"])
 def test_control_c_in_each_phase_leaves_the_old_state(call: str) -> None:
     phases = {phase: (module.__name__, name) for phase, (module, name) in PHASES[call].items()}
@@ -253,7 +251,6 @@ print("done")
     assert done.stdout.splitlines() == [*expected, "done"], done.stdout + done.stderr
 
 
-@pytest.mark.surface
 def test_interrupt_of_a_call_that_waits_for_its_turn(
     connection: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -387,7 +384,6 @@ while True:
     assert unfinished, "no kill came between a change and the end of its refresh: the test proves nothing"
 
 
-@pytest.mark.surface
 @pytest.mark.parametrize("same_connection", [True, False])
 def test_refreshes_at_the_same_time_never_mix(tmp_path: Path, same_connection: bool) -> None:
     path = str(tmp_path / "one.db")
@@ -409,7 +405,6 @@ def test_refreshes_at_the_same_time_never_mix(tmp_path: Path, same_connection: b
             assert len(after) == number + 1
 
 
-@pytest.mark.surface
 def test_readers_see_one_release_whole(connection: duckdb.DuckDBPyConnection) -> None:
     connection.execute(PEOPLE.format(1_000))
     connection.execute(people.MASK)
@@ -439,7 +434,6 @@ def test_readers_see_one_release_whole(connection: duckdb.DuckDBPyConnection) ->
             assert len(seen) > 2, "nobody read while releases were made: the test proves nothing"
 
 
-@pytest.mark.surface
 def test_calls_of_two_threads_take_turns(connection: duckdb.DuckDBPyConnection) -> None:
     connection.execute(PEOPLE.format(2_000))
     failures: list[Exception] = []
@@ -556,7 +550,6 @@ def test_install_refuses_a_foreign_schema(tmp_path: Path) -> None:
         kanon_duck.install(connection)
 
 
-@pytest.mark.surface
 @pytest.mark.parametrize(
     ("rows", "k", "more"), [(200_000, 40_000, ""), (7_999, 4_000, ", max_suppression => 0.4")], ids=["cut", "suppress"]
 )
@@ -576,7 +569,6 @@ def test_an_interrupt_stops_work_on_huge_classes(
     assert time.monotonic() - started < 4
 
 
-@pytest.mark.surface
 def test_nothing_is_kept_of_interrupted_calls(connection: duckdb.DuckDBPyConnection) -> None:
     connection.execute(PEOPLE.format(60_000))
     [(identity,)] = connection.execute(f"SELECT {runner.FUNCTION}('identity', NULL, NULL)").fetchall()

@@ -51,7 +51,7 @@ def overlapping(seed: int, releases: int) -> Series:
 
 def test_overlapping_regions_hide_something_and_the_checks_stay_true() -> None:
     disclosed = missed = unsure = 0
-    for seed in range(60):
+    for seed in range(40):
         made = overlapping(seed, 2 + seed % 2)
         unsure += int((np.diff(made.class_stops, prepend=0) > 1).any())
         compared = list(comparisons(made))
@@ -62,7 +62,7 @@ def test_overlapping_regions_hide_something_and_the_checks_stay_true() -> None:
         disclosed += few.sum()
         missed += (few & ~named).sum()
     print(f"{unsure} series with overlaps, {disclosed} people disclosed, {missed} missed")
-    assert unsure > 20
+    assert unsure > 15
     assert disclosed > 50
     assert missed <= MOST_MISSED * disclosed
 

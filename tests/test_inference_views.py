@@ -114,14 +114,14 @@ def test_a_refresh_counts_whom_it_gives_away(people: duckdb.DuckDBPyConnection) 
     people.execute("INSERT INTO people VALUES (100, 33, 'acne'), (101, 50, 'flu')")
     [(release, vulnerable)] = told(people, "SELECT release, vulnerable_rows FROM kanon.refresh('masked')")
     assert release == 2
-    rows = told(people, "SELECT DISTINCT unnest(keys) FROM kanon.inference_channels('masked')")
+    rows = told(people, "SELECT DISTINCT unnest(keys) AS key FROM kanon.inference_channels('masked') ORDER BY key")
     assert len(rows) == vulnerable > 0
     assert {"100", "101"} <= {key for (key,) in rows}
     assert told(people, "SELECT release, vulnerable_rows FROM kanon.releases") == [(1, 0), (2, vulnerable)]
     people.execute("CALL kanon.forget('masked', before_release => 2)")
-    assert told(people, "SELECT DISTINCT unnest(keys) FROM kanon.inference_channels('masked')") == rows, (
-        "what readers can no longer read is still counted"
-    )
+    assert (
+        told(people, "SELECT DISTINCT unnest(keys) AS key FROM kanon.inference_channels('masked') ORDER BY key") == rows
+    ), "what readers can no longer read is still counted"
 
 
 def test_counting_as_releases_come_is_counting_all_at_once(people: duckdb.DuckDBPyConnection) -> None:
@@ -162,7 +162,6 @@ def test_who_leaves_takes_the_history_along_and_who_returns_is_known_again(peopl
     assert told(people, f"SELECT count(*) >= 3 FROM kanon_private.stays_1 WHERE person = {first}") == [(True,)]
 
 
-@pytest.mark.surface
 def test_what_an_intruder_learns_of_one_person(people: duckdb.DuckDBPyConnection) -> None:
     people.execute("INSERT INTO people VALUES (100, 33, 'acne'), (101, 50, 'flu')")
     people.execute("CALL kanon.refresh('masked')")

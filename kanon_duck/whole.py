@@ -13,7 +13,7 @@ from kanon_duck.clustering.declared import cluster
 from kanon_duck.coding import encode
 from kanon_duck.generalization import generalize
 from kanon_duck.history import create_history
-from kanon_duck.inference.recorded import count_vulnerable
+from kanon_duck.inference.recorded import NOT_COUNTED, count_vulnerable
 from kanon_duck.maintenance.state import State, keep_in_mind
 from kanon_duck.members import create_members
 from kanon_duck.membership import create_membership, has_history
@@ -82,10 +82,13 @@ def release_whole(
     keep_in_mind(call, State(members_version, microdata, labels, np.ones(len(labels), bool)))
     counts = Counts(suppressed=int(np.count_nonzero(labels < 0)))
     row, losses = describe_release(database, number, settings, release, cause, counts)
+    told = [*coded.warnings, *warnings, *_costly(losses, row["rows"])]
     if not settings.secure and has_history(settings):
         compared = release > 1
         row["vulnerable_rows"] = count_vulnerable(call, number, settings, release, near=False) if compared else 0
-    return row | {"settings_version": version}, losses, [*coded.warnings, *warnings, *_costly(losses, row["rows"])]
+        if row["vulnerable_rows"] is None:
+            told.append(NOT_COUNTED)
+    return row | {"settings_version": version}, losses, told
 
 
 def _costly(losses: dict[str, float], rows: int) -> list[str]:

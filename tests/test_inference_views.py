@@ -7,6 +7,8 @@ from typing import Any
 import duckdb
 import pytest
 
+from kanon_duck.inference import recorded
+
 HIERARCHY = """CALL kanon.create_hierarchy('gender', levels => 'FROM (VALUES (''Male'', ''Person''), (''Female'', ''Person''))')"""
 
 BYUN = """
@@ -205,3 +207,19 @@ def test_people_without_a_key_are_not_followed(people: duckdb.DuckDBPyConnection
     assert told(people, "SELECT vulnerable_rows FROM kanon.refresh('keyless')") == [(None,)]
     with pytest.raises(duckdb.Error, match="keyless has no key"):
         told(people, "FROM kanon.inference_channels('keyless')")
+
+
+def test_too_many_people_are_not_counted_and_the_release_says_so(
+    people: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refreshed = "SELECT vulnerable_rows, warnings FROM kanon.refresh('masked')"
+    with monkeypatch.context() as limited:
+        limited.setattr(recorded, "MOST_PEOPLE", 3)
+        people.execute("DELETE FROM people WHERE id % 9 = 0")
+        [(vulnerable, warnings)] = people.execute(refreshed).fetchall()
+        assert vulnerable is None
+        assert recorded.NOT_COUNTED in warnings
+    people.execute("DELETE FROM people WHERE id = 1")
+    [(vulnerable, warnings)] = people.execute(refreshed).fetchall()
+    assert vulnerable > 0, "what the release that was not counted gave away is counted with the next"
+    assert recorded.NOT_COUNTED not in warnings

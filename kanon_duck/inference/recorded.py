@@ -280,6 +280,22 @@ def names_of(recorded: Recorded, views: list[tuple[str, int, ViewNames]]) -> Nam
     return Names(numbers, titles, labels, {name: list(texts) for name, texts in values.items()}, regions, list(keys))
 
 
+MOST_PEOPLE = 100_000
+"""People whom a release may change and still be compared with all earlier ones at once: it takes seconds beyond."""
+
+NOT_COUNTED = (
+    f"vulnerable rows were not counted, because it changes more than {MOST_PEOPLE} people or follows one that was not "
+    "counted: FROM kanon.inference_channels looks at everybody"
+)
+"""What the owner is told of such a release."""
+
+
+def _counted(database: Database, number: int, release: int) -> bool:
+    """Whether the vulnerable rows of a release were counted."""
+    query = "SELECT vulnerable_rows FROM kanon_private.releases WHERE view_number = ? AND release = ?"
+    return database.value(query, [number, release]) is not None
+
+
 def count_vulnerable(call: Call, number: int, settings: Settings, release: int, near: bool) -> int | None:
     """How many rows of the current release are those of people of whom the releases so far tell too much.
 
@@ -289,16 +305,21 @@ def count_vulnerable(call: Call, number: int, settings: Settings, release: int, 
     ----------
     near : bool
         Look at the people whom the release may have made vulnerable; else at everybody, as under new requirements.
+        At everybody, too, where the release before was not counted.
 
     Returns
     -------
     int or None
-        None where people cannot be known again.
+        None where people cannot be known again, and where more than ``MOST_PEOPLE`` are to be looked at.
     """
     if not has_history(settings):
         return None
     database, table = call.database, vulnerable_table(number)
     now = current_people(number, settings)
+    near = near and _counted(database, number, release - 1)
+    people = database.value(f"SELECT count(*) FROM {now}" + (f" WHERE from_release = {release}" if near else ""))
+    if people > MOST_PEOPLE:
+        return None
     near_by = f"(SELECT person FROM {now} WHERE from_release = {release})" if near else None
     stays = read_stays(database, number, settings, release, near_by)
     known = recorded([*settings.sensitive, *settings.keep], [(release, stays)])

@@ -458,8 +458,13 @@ def _weights(given: read.Arguments, settings: Settings) -> dict[str, float]:
 def _check_roles(settings: Settings) -> None:
     """A column has one role."""
     roles: dict[str, str] = {}
-    words = {"key": "key", "quasi_identifier": "quasi_identifiers", "sensitive": "sensitive", "kept": "keep"}
-    words["unit"] = "unit"
+    words = {
+        "key": "key",
+        "quasi_identifier": "quasi_identifiers",
+        "sensitive": "sensitive",
+        "kept": "keep",
+        "unit": "unit",
+    }
     for role, columns in settings.roles().items():
         for column in columns:
             if role == "unit" and column in settings.key:  # a person may be part of what identifies a row

@@ -13,10 +13,10 @@ from kanon_duck.clustering.declared import cluster
 from kanon_duck.coding import encode
 from kanon_duck.generalization import generalize
 from kanon_duck.history import create_history
-from kanon_duck.inference.recorded import NOT_COUNTED, count_vulnerable
+from kanon_duck.inference.recorded import count_vulnerable
 from kanon_duck.maintenance.state import State, keep_in_mind
 from kanon_duck.members import create_members
-from kanon_duck.membership import create_membership, has_history
+from kanon_duck.membership import create_membership
 from kanon_duck.microdata import NumericAttribute
 from kanon_duck.release import Counts, describe_release, domain_steps, in_force, publish
 from kanon_duck.settings import Settings
@@ -83,11 +83,9 @@ def release_whole(
     counts = Counts(suppressed=int(np.count_nonzero(labels < 0)))
     row, losses = describe_release(database, number, settings, release, cause, counts)
     told = [*coded.warnings, *warnings, *_costly(losses, row["rows"])]
-    if not settings.secure and has_history(settings):
-        compared = release > 1
-        row["vulnerable_rows"] = count_vulnerable(call, number, settings, release, near=False) if compared else 0
-        if row["vulnerable_rows"] is None:
-            told.append(NOT_COUNTED)
+    if not settings.secure:
+        row["vulnerable_rows"], uncounted = count_vulnerable(call, number, settings, release, near=False)
+        told += uncounted
     return row | {"settings_version": version}, losses, told
 
 

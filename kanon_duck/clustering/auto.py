@@ -16,8 +16,7 @@ from kanon_duck.clustering.cut import cut
 from kanon_duck.clustering.members import without_gaps
 from kanon_duck.clustering.order import order
 from kanon_duck.clustering.parallel import Checkpoint, part
-from kanon_duck.clustering.repair import repair
-from kanon_duck.kernels.repair import find_unsatisfied
+from kanon_duck.clustering.repair import fall_short, repair
 from kanon_duck.kernels.satisfies import Requirement
 from kanon_duck.microdata import Microdata
 from kanon_duck.models import PrivacyModel
@@ -110,9 +109,7 @@ def _large_enough(demanded: Demand, n: int) -> Demand:
     largest = min(MOST_GROWTH * least_size(demanded), n // 2)
     while isinstance(demanded, Requirement) and GROWTH * demanded.k <= largest:
         starts = np.arange(0, n - demanded.k + 1, demanded.k)
-        falls_short = np.zeros(len(starts) - 1, bool)
-        find_unsatisfied(np.arange(n)[None, :], starts, demanded, falls_short)
-        if falls_short.mean() <= MOST_SHORT:
+        if fall_short(np.arange(n), starts, demanded).mean() <= MOST_SHORT:
             break
         demanded = demanded._replace(k=math.ceil(GROWTH * demanded.k))
     return demanded

@@ -34,9 +34,14 @@ def unsatisfied_classes(labels: NDArray[np.int64], demanded: Demand) -> NDArray[
         See `kanon_duck.requirement`.
     """
     numbers, members, starts = _lists(labels)
-    unsatisfied = np.zeros(len(numbers), bool)
-    find_unsatisfied(members[None, :], starts, demanded, unsatisfied)
-    return numbers[unsatisfied]
+    return numbers[fall_short(members, starts, demanded)]
+
+
+def fall_short(members: NDArray[np.int64], starts: NDArray[np.int64], demanded: Demand) -> NDArray[np.bool_]:
+    """Whether each class, the rows ``members[starts[c]:starts[c + 1]]``, does not satisfy what is demanded."""
+    short = np.zeros(len(starts) - 1, bool)
+    find_unsatisfied(members[None, :], starts, demanded, short)
+    return short
 
 
 def repair(
@@ -65,8 +70,7 @@ def repair(
         return labels
     numbers, members, starts = _lists(labels)
     m = len(numbers)
-    unsatisfied = np.zeros(m, bool)
-    find_unsatisfied(members[None, :], starts, demanded, unsatisfied)
+    unsatisfied = fall_short(members, starts, demanded)
     if not unsatisfied.any():
         return labels
     dense = np.full(len(labels), NO_CLASS)

@@ -296,7 +296,9 @@ def _counted(database: Database, number: int, release: int) -> bool:
     return database.value(query, [number, release]) is not None
 
 
-def count_vulnerable(call: Call, number: int, settings: Settings, release: int, near: bool) -> int | None:
+def count_vulnerable(
+    call: Call, number: int, settings: Settings, release: int, near: bool
+) -> tuple[int | None, list[str]]:
     """How many rows of the current release are those of people of whom the releases so far tell too much.
 
     Who has once been vulnerable stays so, since no release takes anything back.
@@ -311,15 +313,19 @@ def count_vulnerable(call: Call, number: int, settings: Settings, release: int, 
     -------
     int or None
         None where people cannot be known again, and where more than ``MOST_PEOPLE`` are to be looked at.
+    list of str
+        What the owner should know of that.
     """
     if not has_history(settings):
-        return None
+        return None, []
+    if release == 1:
+        return 0, []
     database, table = call.database, vulnerable_table(number)
     now = current_people(number, settings)
     near = near and _counted(database, number, release - 1)
     people = database.value(f"SELECT count(*) FROM {now}" + (f" WHERE from_release = {release}" if near else ""))
     if people > MOST_PEOPLE:
-        return None
+        return None, [NOT_COUNTED]
     near_by = f"(SELECT person FROM {now} WHERE from_release = {release})" if near else None
     stays = read_stays(database, number, settings, release, near_by)
     known = recorded([*settings.sensitive, *settings.keep], [(release, stays)])
@@ -330,4 +336,4 @@ def count_vulnerable(call: Call, number: int, settings: Settings, release: int, 
     database.register("found", pa.table({"person": numbers(known.person[found])}))
     database.execute(f"INSERT INTO {table} FROM found ANTI JOIN {table} USING (person)")
     database.unregister("found")
-    return int(database.value(f"SELECT count(*) FROM {now} SEMI JOIN {table} USING (person)"))
+    return int(database.value(f"SELECT count(*) FROM {now} SEMI JOIN {table} USING (person)")), []

@@ -12,14 +12,14 @@ from kanon_duck.catalog import MaskedView, members_table, new_version, record_re
 from kanon_duck.classes import ENDED, add_classes, remove_ended_classes, replace_diversity, with_look_alikes
 from kanon_duck.generalization import generalize
 from kanon_duck.history import keep_history
-from kanon_duck.inference.recorded import NOT_COUNTED, count_vulnerable
+from kanon_duck.inference.recorded import count_vulnerable
 from kanon_duck.kept import rare_kept_values
 from kanon_duck.maintenance.answers import no_release
 from kanon_duck.maintenance.changes import changes, classes_in, people, rows_of
 from kanon_duck.maintenance.drift import rebuild_recommended
 from kanon_duck.maintenance.state import State, keep_in_mind
 from kanon_duck.members import held_back, update_members
-from kanon_duck.membership import end_versions, has_history, purge
+from kanon_duck.membership import end_versions, purge
 from kanon_duck.release import Counts, describe_release, publish_changes
 from kanon_duck.settings import Settings
 
@@ -102,9 +102,8 @@ def succeed(
     released = f"(FROM {members_table(number)} WHERE class IS NOT NULL)"
     row, losses = describe_release(database, number, settings, release, cause, counts)
     if not view.secure:
-        row["vulnerable_rows"] = count_vulnerable(call, number, settings, release, near=True)
-        if row["vulnerable_rows"] is None and has_history(settings):
-            warnings = [*warnings, NOT_COUNTED]
+        row["vulnerable_rows"], uncounted = count_vulnerable(call, number, settings, release, near=True)
+        warnings = warnings + uncounted
         purge(database, number, settings)
     row |= {
         "settings_version": view.settings_version,

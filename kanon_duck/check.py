@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from kanon_duck.diversity import PERSON, Measure, measure
+from kanon_duck.diversity import Measure, measure
 from kanon_duck.models import PrivacyModel
 from kanon_duck.sql import Database
 
@@ -86,8 +86,6 @@ def released_measures(database: Database, release: exp.Query, cells: list[str], 
         Released columns of the quasi-identifiers asked about.
     model : PrivacyModel
     """
-    if not model.on_values:
-        return []
     by_role = {f"class_{place}": cell for place, cell in enumerate(cells)}
     by_role |= {f"sensitive_{place}": attribute.name for place, attribute in enumerate(model.attributes)}
     relation = exp.select(
@@ -95,26 +93,3 @@ def released_measures(database: Database, release: exp.Query, cells: list[str], 
     ).from_(release.subquery("release"))
     classes = [f"class_{place}" for place in range(len(cells))]
     return measure(database, model, f"({relation.sql(dialect='duckdb')})", classes)
-
-
-def measures_of_people(database: Database, people: str, classes: list[str], model: PrivacyModel) -> list[Measure]:
-    """What classes of people achieve where persons are counted: their number, and the models on sensitive values.
-
-    Parameters
-    ----------
-    people : str
-        SQL of a relation of members and their classes.
-    classes : list of str
-        Columns that make a class.
-    """
-    least, violating = database.rows(
-        f"""
-        WITH classes AS (
-            SELECT count(*) AS rows, count(DISTINCT {PERSON}) AS persons FROM {people} AS people
-            {f"GROUP BY {', '.join(classes)}" if classes else ""}
-        )
-        SELECT min(persons), coalesce(sum(rows) FILTER (persons < {int(model.k)}), 0) FROM classes
-        """
-    )[0]
-    of_values = measure(database, model, people, classes) if model.on_values else []
-    return [Measure("k", None, model.k, least, int(violating)), *of_values]

@@ -188,13 +188,9 @@ def class_summary(database: Database, number: int, model: PrivacyModel) -> Class
     return summary_of(database, sizes, model)
 
 
-def fewest_persons(database: Database, number: int) -> int:
-    """The fewest persons that the rows of a reader class are about."""
-    persons = (
-        f"SELECT count(DISTINCT {PERSON}) AS persons FROM {members_table(number)} "
-        f"JOIN {classes_table(number)} USING (class) GROUP BY reader_class"
-    )
-    return int(database.value(f"SELECT min(persons) FROM ({persons})"))
+def released_people(number: int) -> str:
+    """A relation of the members that are released, beside their classes."""
+    return f"(FROM {members_table(number)} JOIN {classes_table(number)} USING (class))"
 
 
 def class_losses(database: Database, number: int, settings: Settings) -> tuple[dict[str, float], float]:

@@ -22,7 +22,7 @@ from kanon_duck.errors import KanonError
 from kanon_duck.hierarchy import BoundHierarchy, bind, canonical_text, extended, remedy, resembling_leaves
 from kanon_duck.microdata import Attribute, CategoricalAttribute, Microdata, NumericAttribute, encoding_of
 from kanon_duck.numeric import FLOATS, INTEGERS, LARGEST_FLOAT_STEPS, UNITS_PER_DAY, Step, read_step
-from kanon_duck.sensitive import codes_of, find_nodes, reading
+from kanon_duck.sensitive import codes_of, reading
 from kanon_duck.settings import QuasiIdentifier, Settings
 from kanon_duck.snapshot import SNAPSHOT, private_names, refuse_repeated_keys
 from kanon_duck.sql import Database, StatementError
@@ -103,8 +103,7 @@ def encode(database: Database, settings: Settings, known: Known | None = None) -
         else:
             text = canonical_text(exp.column(f"quasi_identifier_{number}", "snapshot"), quasi_identifier.column_type)
             selected.append(f"{text.sql(dialect='duckdb')} AS text_{number}")
-    find_nodes(database, settings.model, SNAPSHOT)
-    of_models, joined = reading(database, settings.model, "snapshot")
+    of_models, joined = reading(database, settings.model, SNAPSHOT, "snapshot")
     query = f"SELECT {', '.join(selected + of_models)} FROM {SNAPSHOT} AS snapshot {' '.join(joins + joined)}"
     table = database.arrow(query)
     data = {name: array(table[name]) for name in table.column_names if not name.startswith("text_")}

@@ -49,7 +49,7 @@ class Measure:
 
 
 def measure(database: Database, model: PrivacyModel, relation: str, classes: list[str]) -> list[Measure]:
-    """What a relation achieves of every model on sensitive values, and the highest frequency of each attribute.
+    """What a relation achieves of every model beyond the number of rows, and the highest frequency of each attribute.
 
     Parameters
     ----------
@@ -64,10 +64,12 @@ def measure(database: Database, model: PrivacyModel, relation: str, classes: lis
     Returns
     -------
     list of Measure
-        By attribute, in the order of the models.
+        That of ``k`` first, where persons are counted; then by attribute, in the order of the models.
     """
+    measures = [] if model.unit is None else [persons(database, model, relation, classes)]
+    if not model.on_values:
+        return measures
     find_nodes(database, model, relation)
-    measures = []
     for place, attribute in enumerate(model.attributes):
         measures += _frequencies(database, model, relation, classes, place, attribute)
         if attribute.protected:
@@ -75,6 +77,19 @@ def measure(database: Database, model: PrivacyModel, relation: str, classes: lis
         if model.t is not None:
             measures.append(_closeness(database, model, relation, classes, place, attribute))
     return measures
+
+
+def persons(database: Database, model: PrivacyModel, relation: str, classes: list[str]) -> Measure:
+    """How many persons the rows of each class are about: k-anonymity where a row is not a person of its own."""
+    least, violating = database.rows(
+        f"""
+        WITH classes AS (
+            SELECT count(*) AS rows, count(DISTINCT {PERSON}) AS persons FROM {relation} AS people {_group_by(classes)}
+        )
+        SELECT min(persons), coalesce(sum(rows) FILTER (persons < {int(model.k)}), 0) FROM classes
+        """
+    )[0]
+    return Measure("k", None, model.k, least, int(violating))
 
 
 def _frequencies(

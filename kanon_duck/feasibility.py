@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from kanon_duck.check import measures_of_people
 from kanon_duck.diversity import Measure, measure
 from kanon_duck.errors import KanonError
 from kanon_duck.models import PrivacyModel
@@ -37,11 +36,7 @@ def refuse_impossible(database: Database, model: PrivacyModel, rows: int, table:
         With the model, the attribute, what it has, and the largest setting that is possible.
     """
     model.refuse_too_few(rows)
-    if model.unit is not None:
-        measures = measures_of_people(database, table, [], model)
-    else:
-        measures = measure(database, model, table, []) if model.on_values else []
-    for found in measures:
+    for found in measure(database, model, table, []):
         if not found.passed:
             raise KanonError(_told(model, found))
 

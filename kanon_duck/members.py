@@ -21,7 +21,7 @@ from kanon_duck.catalog import members_table, values_table
 from kanon_duck.coding import NULL_LEAF, UNKNOWN_LEAF, Coded
 from kanon_duck.hierarchy import BoundHierarchy, bind, canonical_text, in_given_order
 from kanon_duck.microdata import Attribute, CategoricalAttribute, Microdata, NumericAttribute, encoding_of
-from kanon_duck.sensitive import codes_of, find_nodes, reading
+from kanon_duck.sensitive import codes_of, reading
 from kanon_duck.settings import Settings
 from kanon_duck.snapshot import SNAPSHOT, private_names
 from kanon_duck.sql import Database
@@ -178,8 +178,7 @@ def load_members(
                 selected.append(f"coalesce({column}, 0) AS {name}")
         if isinstance(attribute, NumericAttribute):
             selected.append(f"members.low_{place} IS NULL AS missing_{place}")
-    find_nodes(database, settings.model, members_table(number))
-    of_models, joined = reading(database, settings.model, "members")
+    of_models, joined = reading(database, settings.model, members_table(number), "members")
     source = f"{members_table(number)} AS members {' '.join(joins + joined)}"
     data = database.numpy(f"SELECT {', '.join(selected + of_models)} FROM {source}")
     rows = data["row"]

@@ -14,8 +14,9 @@ from kanon_duck.catalog import (
     now,
     released_table,
 )
-from kanon_duck.check import class_sizes, measures_of_people, released_measures
-from kanon_duck.classes import ENDED, class_losses, class_summary, fewest_persons, least_diversity
+from kanon_duck.check import class_sizes, released_measures
+from kanon_duck.classes import ENDED, class_losses, class_summary, least_diversity, released_people
+from kanon_duck.diversity import measure, persons
 from kanon_duck.errors import KanonError
 from kanon_duck.loss import average_class_size
 from kanon_duck.microdata import Attribute, NumericAttribute
@@ -127,14 +128,13 @@ def _check(database: Database, number: int, settings: Settings, release: int) ->
         measures = released_measures(database, _shown(settings).where(exp.true() if whole else new), cells, model)
     else:
         changed = "" if whole else f"WHERE from_release = {int(release)}"
-        people = f"(FROM {members_table(number)} JOIN {classes_table(number)} USING (class) {changed})"
-        measures = measures_of_people(database, people, ["reader_class"], model)
-    for measure in measures:
-        if not measure.passed:
-            of = f" of {measure.attribute}" if measure.attribute else ""
+        measures = measure(database, model, f"(FROM {released_people(number)} {changed})", ["reader_class"])
+    for found in measures:
+        if not found.passed:
+            of = f" of {found.attribute}" if found.attribute else ""
             raise KanonError(
-                f"the release would have a class whose {measure.requirement}{of} is {measure.achieved} where "
-                f"{measure.required} is required: {REPORT}"
+                f"the release would have a class whose {found.requirement}{of} is {found.achieved} where "
+                f"{found.required} is required: {REPORT}"
             )
 
 
@@ -195,6 +195,9 @@ def describe_release(
     sizes = class_summary(database, number, settings.model)
     losses, loss = class_losses(database, number, settings)
     l_achieved, max_frequency = least_diversity(database, number)
+    k_achieved: float | None = sizes.smallest
+    if settings.model.unit is not None:
+        k_achieved = persons(database, settings.model, released_people(number), ["reader_class"]).achieved
     released = {name for name, _ in released_columns(settings)}
     return {
         "release": release,
@@ -204,7 +207,7 @@ def describe_release(
         "classes": sizes.classes,
         **asdict(counts),
         "counterfeits": 0,
-        "k_achieved": sizes.smallest if settings.model.unit is None else fewest_persons(database, number),
+        "k_achieved": k_achieved,
         "l_achieved": l_achieved,
         "max_frequency": max_frequency,
         "information_loss": loss,

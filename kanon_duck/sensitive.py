@@ -86,8 +86,12 @@ def _first_protected(path: list[str], value: str, protected: list[str]) -> str:
     return next((label for label in reversed(path) if label in protected), value)
 
 
-def reading(database: Database, model: PrivacyModel, relation: str) -> Reading:
-    """SQL that reads the codes of a relation with columns by role; nothing where the models ask for none."""
+def reading(database: Database, model: PrivacyModel, table: str, relation: str) -> Reading:
+    """SQL that reads the codes of a table with columns by role, named ``relation``; nothing where none are asked for.
+
+    Finds the nodes above its values (see `find_nodes`), which the SQL joins.
+    """
+    find_nodes(database, model, table)
     selected, joins = [], []
     if model.unit is not None:
         selected.append(f"hash({relation}.unit_0) AS person")

@@ -16,12 +16,11 @@ from hypothesis import strategies as st
 
 import kanon_duck
 from kanon_duck.call import no_checkpoint
-from kanon_duck.check import measures_of_people
 from kanon_duck.clustering.repair import repair, unsatisfied_classes
 from kanon_duck.diversity import measure
 from kanon_duck.models import PrivacyModel, SensitiveAttribute
 from kanon_duck.requirement import demand
-from kanon_duck.sensitive import codes_of, find_nodes, reading
+from kanon_duck.sensitive import codes_of, reading
 from kanon_duck.sql import Database
 from tests.encodings import Numeric, encode
 from tests.people import one
@@ -165,19 +164,16 @@ def test_predicate_and_sql_agree_with_the_oracle(
         f"CREATE OR REPLACE TEMPORARY TABLE made_up AS SELECT class, unit_0, CAST(sensitive_0 AS VARCHAR) AS sensitive_0, CAST(sensitive_1 AS INTEGER) AS sensitive_1 FROM {relation}"
     )
 
-    find_nodes(database, model, "made_up")
-    selected, joins = reading(database, model, "made_up")
+    selected, joins = reading(database, model, "made_up", "made_up")
     data = database.numpy(
         f"SELECT class, {', '.join(selected) or '1'} FROM made_up {' '.join(joins)} ORDER BY made_up.rowid"
     )
     demanded = demand(model, codes_of(model, data))
     assert set(unsatisfied_classes(np.asarray(data["class"], np.int64), demanded)) == wrong
 
-    if model.unit is None:
-        measures = measure(database, model, "made_up", ["class"])
+    if model.unit is None:  # the number of rows is checked elsewhere, that of persons here
         wrong = {number for number in groups if not satisfied(groups[number], everybody, replace(model, k=1))}
-    else:  # persons are counted there too
-        measures = measures_of_people(database, "made_up", ["class"], model)
+    measures = measure(database, model, "made_up", ["class"])
     assert all(each.passed for each in measures) == (not wrong)
     assert max((each.violating_rows for each in measures), default=0) <= sum(len(groups[number]) for number in wrong)
 

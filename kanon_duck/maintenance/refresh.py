@@ -26,7 +26,7 @@ from kanon_duck.maintenance.triggers import settle
 from kanon_duck.members import add_members, add_values, known_hierarchies, load_members, remove_members, update_values
 from kanon_duck.membership import remember_leaving
 from kanon_duck.microdata import CategoricalAttribute
-from kanon_duck.sensitive import codes_of, find_nodes, reading
+from kanon_duck.sensitive import codes_of, reading
 from kanon_duck.settings import Settings, standing_warnings
 from kanon_duck.snapshot import SNAPSHOT
 from kanon_duck.sql import Database
@@ -199,8 +199,7 @@ def _revalue(database: Database, settings: Settings, state: State, members: NDAr
     if sensitive is None or not len(members):
         return
     relation = f"(SELECT * FROM {CHANGES} WHERE {REVALUED})"
-    find_nodes(database, settings.model, relation)
-    selected, joins = reading(database, settings.model, "changed")
+    selected, joins = reading(database, settings.model, relation, "changed")
     data = database.numpy(f"SELECT member, {', '.join(selected)} FROM {relation} AS changed {' '.join(joins)}")
     found = codes_of(settings.model, data)
     assert found is not None

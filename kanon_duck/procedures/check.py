@@ -8,9 +8,10 @@ from sqlglot import exp
 
 from kanon_duck import arguments as read
 from kanon_duck.call import Call, Row
-from kanon_duck.catalog import MaskedView, classes_table, declared_model, find_view, members_table, refuse_unseen
-from kanon_duck.check import class_sizes, measures_of_people, released_measures
-from kanon_duck.diversity import Measure
+from kanon_duck.catalog import MaskedView, declared_model, find_view, refuse_unseen
+from kanon_duck.check import class_sizes, released_measures
+from kanon_duck.classes import released_people
+from kanon_duck.diversity import Measure, measure
 from kanon_duck.errors import KanonError
 from kanon_duck.models import PrivacyModel
 
@@ -37,7 +38,7 @@ def run(call: Call) -> list[Row]:
         measures += released_measures(call.database, rows, cells, model)
     else:
         measures = _of_people(call, view, release, asked, model)
-    return [{"release": release, **asdict(measure), "passed": measure.passed} for measure in measures]
+    return [{"release": release, **asdict(each), "passed": each.passed} for each in measures]
 
 
 def _of_people(call: Call, view: MaskedView, release: int, asked: list[str], model: PrivacyModel) -> list[Measure]:
@@ -50,8 +51,8 @@ def _of_people(call: Call, view: MaskedView, release: int, asked: list[str], mod
     refuse_unseen(call, view)
     names = list(view.quasi_identifiers)
     cells = [f"quasi_identifier_{names.index(name)}" for name in asked]
-    people = f"(FROM {members_table(view.number)} JOIN {classes_table(view.number)} USING (class))"
-    return measures_of_people(call.database, people, cells, model)
+    people = released_people(view.number)
+    return measure(call.database, model, people, cells)
 
 
 def _rows(call: Call, view: MaskedView, release: int) -> exp.Select:

@@ -12,7 +12,7 @@ from kanon_duck.kernels.simd import load, maximum, minimum, weigh
 
 @njit(nogil=True, cache=True, no_cfunc_wrapper=True)
 def find_last_runs(
-    codes, order, start, first, last, k, longest, demanded, penalty, caps, weights, least, last_run, costs
+    codes, sequence, start, first, last, k, longest, demanded, penalty, caps, weights, least, last_run, costs
 ):  # fmt: skip
     """Find the last run of the cheapest cut of the first i rows of a sequence, for i from ``first`` to ``last``.
 
@@ -22,8 +22,8 @@ def find_last_runs(
     Parameters
     ----------
     codes : uint16 or uint32, shape (n, width)
-    order : int32 or int64, shape (n,)
-        The sequence begins at ``order[start]``.
+    sequence : int32 or int64, shape (1, n)
+        Permutation of the rows; the sequence begins at ``sequence[0, start]``.
     first, last : int
         At least k; the calls before this one have found all before ``first``.
     k, longest : int
@@ -40,14 +40,13 @@ def find_last_runs(
     costs : float64, shape (longest + 1,)
         Scratch.
     """
-    sequence = order.reshape(1, order.size)
     for end in range(first, last + 1):
-        length_limit = min(longest, end)
+        length_limit = longest if longest < end else end
         for lane in range(0, codes.shape[1], LANES):
-            low = load(codes, order[start + end - 1], lane)
+            low = load(codes, sequence[0, start + end - 1], lane)
             high = low
             for length in range(2, length_limit + 1):
-                row = load(codes, order[start + end - length], lane)
+                row = load(codes, sequence[0, start + end - length], lane)
                 low = minimum(low, row)
                 high = maximum(high, row)
                 if length >= k:

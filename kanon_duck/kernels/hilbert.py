@@ -35,14 +35,16 @@ def hilbert_keys(codes, columns, scales, bits, point, keys):
     largest = float((1 << bits) - 1)
     for row in range(codes.shape[0]):
         for axis in range(dimensions):
-            point[axis] = np.uint64(min(codes[row, columns[axis]] * scales[axis], largest))
+            coordinate = codes[row, columns[axis]] * scales[axis]
+            point[axis] = np.uint64(coordinate if coordinate < largest else largest)
         first = point[0]
         for level in range(bits - 1, 0, -1):
-            lower = (ONE << np.uint64(level)) - ONE
+            shift = np.uint64(level)
+            lower = (ONE << shift) - ONE
             # where the bit is set invert the first axis' lower bits, else exchange them: no processor can foretell it
-            first ^= lower * ((first >> np.uint64(level)) & ONE)
+            first ^= lower * ((first >> shift) & ONE)
             for axis in range(1, dimensions):
-                inverted = lower * ((point[axis] >> np.uint64(level)) & ONE)
+                inverted = lower * ((point[axis] >> shift) & ONE)
                 exchanged = (first ^ point[axis]) & (lower ^ inverted)
                 first ^= exchanged ^ inverted
                 point[axis] ^= exchanged
@@ -51,11 +53,13 @@ def hilbert_keys(codes, columns, scales, bits, point, keys):
             point[axis] ^= point[axis - 1]
         flips = np.uint64(0)
         for level in range(bits - 1, 0, -1):
-            flips ^= ((ONE << np.uint64(level)) - ONE) * ((point[dimensions - 1] >> np.uint64(level)) & ONE)
+            shift = np.uint64(level)
+            flips ^= ((ONE << shift) - ONE) * ((point[dimensions - 1] >> shift) & ONE)
         key = np.uint64(0)
         for level in range(bits - 1, -1, -1):
+            shift = np.uint64(level)
             for axis in range(dimensions):
-                key = (key << ONE) | (((point[axis] ^ flips) >> np.uint64(level)) & ONE)
+                key = (key << ONE) | (((point[axis] ^ flips) >> shift) & ONE)
         keys[row] = key
 
 
@@ -84,6 +88,7 @@ def pack_keys(codes, positions, columns, shifts, limits, bits, words, keys):
             if column < 0:
                 value = (positions[row] >> shifts[component]) & limits[component]
             else:
-                value = min(np.uint64(codes[row, column]) >> shifts[component], limits[component])
+                value = np.uint64(codes[row, column]) >> shifts[component]
+                value = value if value < limits[component] else limits[component]
             word = words[component]
             keys[word, row] = (keys[word, row] << bits[component]) | value

@@ -107,7 +107,7 @@ Level = tuple[NDArray[np.int64], pa.Array]
 
 def _bind_flat(leaves: pa.Array) -> BoundHierarchy:
     """Every value is a child of the root."""
-    is_root = pc.equal(leaves, "*")
+    is_root = pc.equal(leaves, texts(["*"])[0])
     values = leaves.filter(pc.invert(is_root))
     values = values.take(pc.array_sort_indices(values))
     return _bound(1, "*", values, [_coded(values)], leaves.filter(is_root))

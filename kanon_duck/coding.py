@@ -110,7 +110,7 @@ def encode(database: Database, settings: Settings, known: Known | None = None) -
     order, repeated = in_order(data.pop("identity"))  # without a key, rows of equal identity are interchangeable
     if settings.key and repeated:
         refuse_repeated_keys(database, settings)
-    hierarchies = {
+    bound = {
         number: _bind(database, number, settings.quasi_identifiers[number], known, column.different)
         for number, column in text_columns.items()
     }
@@ -119,7 +119,8 @@ def encode(database: Database, settings: Settings, known: Known | None = None) -
         name = settings.quasi_identifiers[number].name
         if number in numeric:
             return _numeric_attribute(name, number, numeric[number], data).take(order)
-        return _categorical_attribute(name, hierarchies[number], text_columns[number]).take(order)
+        hierarchy, leaf = bound[number]
+        return CategoricalAttribute(name, hierarchy, leaf.take(text_columns[number].numbers.take(order)))
 
     attributes = each(attribute, range(len(settings.quasi_identifiers)))
     encoding = encoding_of(attributes, settings.weights_in_order(), len(order))
@@ -207,7 +208,7 @@ def _coded_by_rank(database: Database, number: int, name: str, span: tuple[int, 
     wide = span[1] - span[0] >= EXACT_STEPS
     if known is None:
         return wide
-    stored = database.value(f"SELECT any_value(typeof(low_{number})) FROM {known.members}")
+    stored = database.value(f"SELECT typeof(low_{number}) FROM {known.members} LIMIT 1")
     if wide and stored != RANKED_TYPE:
         raise KanonError(
             f"{name} has values so far outside its domain that they cannot be counted in steps of it: "
@@ -339,23 +340,20 @@ def _numbered(column: pa.ChunkedArray) -> Texts:
 
 def _bind(
     database: Database, number: int, quasi_identifier: QuasiIdentifier, known: Known | None, values: pa.Array
-) -> BoundHierarchy:
-    """The hierarchy of a categorical quasi-identifier over its values, after those that are known."""
+) -> tuple[BoundHierarchy, NDArray[np.int32]]:
+    """The hierarchy of a categorical quasi-identifier over its values, after those known; leaf of each, and of NULL."""
     assert quasi_identifier.hierarchy is not None
     if known is None:
         bound = bind(database, quasi_identifier.hierarchy, values)
         if len(bound.missing):
             _refuse_missing(database, number, quasi_identifier, bound.missing)
-        return bound
-    bound = known.hierarchies[number]
-    new = values.filter(pc.invert(pc.is_in(values, bound.values)))
-    return extended(bound, bind(database, quasi_identifier.hierarchy, new)) if len(new) else bound
-
-
-def _categorical_attribute(name: str, bound: BoundHierarchy, texts: Texts) -> CategoricalAttribute:
-    """The encoded column of one categorical quasi-identifier."""
-    leaf = np.append(array(filled(pc.index_in(texts.different, bound.values), UNKNOWN_LEAF)), np.int32(NULL_LEAF))
-    return CategoricalAttribute(name, bound, leaf.take(texts.numbers))
+    else:
+        bound = known.hierarchies[number]
+    leaf = pc.index_in(values, bound.values)
+    if leaf.null_count:
+        bound = extended(bound, bind(database, quasi_identifier.hierarchy, values.filter(pc.is_null(leaf))))
+        leaf = pc.index_in(values, bound.values)
+    return bound, np.append(array(filled(leaf, UNKNOWN_LEAF)), np.int32(NULL_LEAF))
 
 
 def _refuse_missing(database: Database, number: int, quasi_identifier: QuasiIdentifier, missing: list[str]) -> None:

@@ -140,13 +140,15 @@ def purge(database: Database, number: int, settings: Settings) -> None:
     if not has_history(settings):
         return
     stays, versions = stays_table(number), versions_table(number)
+    version = "reader_class, from_release"
     database.execute(
         f"""
         CREATE OR REPLACE TEMPORARY TABLE kanon_forsaken AS
-        FROM {stays} SEMI JOIN {LEAVING} USING (person) SELECT DISTINCT reader_class, from_release
-        EXCEPT
-        FROM {stays} SEMI JOIN (SELECT {person(settings)} AS person FROM {members_table(number)}) USING (person)
-        SELECT reader_class, from_release
+        WITH left_by_some AS (FROM {stays} SEMI JOIN {LEAVING} USING (person) SELECT DISTINCT {version}),
+        people AS (SELECT person, {version} FROM {stays} SEMI JOIN left_by_some USING ({version}))
+        FROM left_by_some EXCEPT
+        FROM people SEMI JOIN (SELECT {person(settings)} AS person FROM {members_table(number)}) USING (person)
+        SELECT {version}
         """
     )
     for table in (stays, versions):

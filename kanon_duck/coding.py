@@ -22,6 +22,7 @@ from kanon_duck.errors import KanonError
 from kanon_duck.hierarchy import BoundHierarchy, bind, canonical_text, extended, remedy, resembling_leaves
 from kanon_duck.microdata import Attribute, CategoricalAttribute, Microdata, NumericAttribute, encoding_of
 from kanon_duck.numeric import FLOATS, INTEGERS, LARGEST_FLOAT_STEPS, UNITS_PER_DAY, Step, read_step
+from kanon_duck.parallel import each
 from kanon_duck.sensitive import codes_of, reading
 from kanon_duck.settings import QuasiIdentifier, Settings
 from kanon_duck.snapshot import SNAPSHOT, private_names, refuse_repeated_keys
@@ -105,19 +106,22 @@ def encode(database: Database, settings: Settings, known: Known | None = None) -
             selected.append(f"{text.sql(dialect='duckdb')} AS text_{number}")
     of_models, joined = reading(database, settings.model, SNAPSHOT, "snapshot")
     query = f"SELECT {', '.join(selected + of_models)} FROM {SNAPSHOT} AS snapshot {' '.join(joins + joined)}"
-    table = database.arrow(query)
-    data = {name: array(table[name]) for name in table.column_names if not name.startswith("text_")}
+    data, text_columns = _read(database, query)
+    order, repeated = in_order(data.pop("identity"))  # without a key, rows of equal identity are interchangeable
+    if settings.key and repeated:
+        refuse_repeated_keys(database, settings)
+    hierarchies = {
+        number: _bind(database, number, settings.quasi_identifiers[number], known, column.different)
+        for number, column in text_columns.items()
+    }
 
-    order = np.argsort(data["identity"])  # without a key, rows of equal identity are interchangeable
-    refuse_repeated_keys(database, settings, data["identity"][order])
-    attributes: list[Attribute] = []
-    for number, quasi_identifier in enumerate(settings.quasi_identifiers):
-        attribute: Attribute
+    def attribute(number: int) -> Attribute:
+        name = settings.quasi_identifiers[number].name
         if number in numeric:
-            attribute = _numeric_attribute(quasi_identifier.name, number, numeric[number], data)
-        else:
-            attribute = _categorical_attribute(database, number, quasi_identifier, known, table[f"text_{number}"])
-        attributes.append(attribute.take(order))
+            return _numeric_attribute(name, number, numeric[number], data).take(order)
+        return _categorical_attribute(name, hierarchies[number], text_columns[number]).take(order)
+
+    attributes = each(attribute, range(len(settings.quasi_identifiers)))
     encoding = encoding_of(attributes, settings.weights_in_order(), len(order))
     sensitive = codes_of(settings.model, data)
     if sensitive is not None:
@@ -292,24 +296,66 @@ def _given_domain(database: Database, quasi_identifier: QuasiIdentifier, step: S
     return steps[0], steps[1]
 
 
-def _categorical_attribute(
-    database: Database, number: int, quasi_identifier: QuasiIdentifier, known: Known | None, column: pa.ChunkedArray
-) -> CategoricalAttribute:
-    """The encoded column of one categorical quasi-identifier, from its canonical texts."""
+def in_order(hashes: NDArray[np.uint64]) -> tuple[NDArray[np.int64], bool]:
+    """The order that sorts hashes, and whether two of them are equal.
+
+    Sorted are numbers of the highest bits of each hash and its place, which is much faster than to sort places by
+    hashes; the few hashes that agree in these bits are put in order afterwards.
+    """
+    of_place = np.uint64((1 << len(hashes).bit_length()) - 1)
+    keys = np.sort(hashes & ~of_place | np.arange(len(hashes), dtype=np.uint64))
+    order = (keys & of_place).view(np.int64)
+    keys &= ~of_place
+    alike = np.zeros(len(keys) + 1, bool)
+    alike[1:-1] = keys[1:] == keys[:-1]
+    places = np.flatnonzero(alike[1:] | alike[:-1])
+    rows = order[places]
+    rows = rows[np.argsort(hashes[rows])]
+    order[places] = rows
+    return order, bool(np.any(hashes[rows[1:]] == hashes[rows[:-1]]))
+
+
+class Texts(NamedTuple):
+    """A column of texts: the different ones, and which of them each row has; NULL has a number after them."""
+
+    numbers: NDArray[np.int32]
+    different: pa.Array
+
+
+def _read(database: Database, query: str) -> tuple[dict[str, NDArray[Any]], dict[int, Texts]]:
+    """The result of a query: columns of numbers by name, columns of texts by the number in their names."""
+    table = database.arrow(query)
+    names = [name for name in table.column_names if name.startswith("text_")]
+    texts = each(_numbered, [table[name] for name in names])
+    data = {name: array(table[name]) for name in table.column_names if name not in names}
+    return data, {int(name.removeprefix("text_")): column for name, column in zip(names, texts, strict=True)}
+
+
+def _numbered(column: pa.ChunkedArray) -> Texts:
+    """The texts of a column by number."""
+    coded = column.dictionary_encode().combine_chunks()
+    return Texts(array(filled(coded.indices, len(coded.dictionary))), coded.dictionary.cast(pa.large_string()))
+
+
+def _bind(
+    database: Database, number: int, quasi_identifier: QuasiIdentifier, known: Known | None, values: pa.Array
+) -> BoundHierarchy:
+    """The hierarchy of a categorical quasi-identifier over its values, after those that are known."""
     assert quasi_identifier.hierarchy is not None
-    coded = column.combine_chunks().dictionary_encode()
-    values = coded.dictionary.cast(pa.large_string())
     if known is None:
         bound = bind(database, quasi_identifier.hierarchy, values)
         if len(bound.missing):
             _refuse_missing(database, number, quasi_identifier, bound.missing)
-    else:
-        bound = known.hierarchies[number]
-        new = values.filter(pc.invert(pc.is_in(values, bound.values)))
-        if len(new):
-            bound = extended(bound, bind(database, quasi_identifier.hierarchy, new))
-    leaf = np.append(array(filled(pc.index_in(values, bound.values), UNKNOWN_LEAF)), np.int32(NULL_LEAF))
-    return CategoricalAttribute(quasi_identifier.name, bound, leaf[array(filled(coded.indices, len(values)))])
+        return bound
+    bound = known.hierarchies[number]
+    new = values.filter(pc.invert(pc.is_in(values, bound.values)))
+    return extended(bound, bind(database, quasi_identifier.hierarchy, new)) if len(new) else bound
+
+
+def _categorical_attribute(name: str, bound: BoundHierarchy, texts: Texts) -> CategoricalAttribute:
+    """The encoded column of one categorical quasi-identifier."""
+    leaf = np.append(array(filled(pc.index_in(texts.different, bound.values), UNKNOWN_LEAF)), np.int32(NULL_LEAF))
+    return CategoricalAttribute(name, bound, leaf.take(texts.numbers))
 
 
 def _refuse_missing(database: Database, number: int, quasi_identifier: QuasiIdentifier, missing: list[str]) -> None:

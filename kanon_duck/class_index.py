@@ -124,7 +124,7 @@ def index_boxes(
         children=children,
         parents=parents,
     )
-    kernels.fill_tree(index)
+    kernels.write_entries(index, sequence)
     return index
 
 

@@ -8,7 +8,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_duck.kernels.satisfies import Requirement
+from kanon_duck.kernels.satisfies import Closeness, Requirement
 from kanon_duck.microdata import Sensitive
 from kanon_duck.models import TOLERANCE, PrivacyModel
 
@@ -38,13 +38,6 @@ def demand(model: PrivacyModel, sensitive: Sensitive | None, present: NDArray[np
     persons = _numbered(sensitive.persons) if sensitive.persons.size else NONE
     if present is None:
         present = np.ones(sensitive.rows, bool)
-    columns = len(sensitive.levels) if model.t is not None else 0
-    levels = np.empty((columns, sensitive.rows), np.int64)
-    shares: list[NDArray[np.float64]] = []
-    for column in range(columns):
-        levels[column] = _numbered(sensitive.levels[column])
-        shares.append(_shares(levels[column], persons, present))
-    cumulative = [np.cumsum(each) for each in shares]
     c, recursive_l = model.recursive_cl or (0.0, 0)
     return Requirement(
         k=_fewest_rows(model),
@@ -59,10 +52,20 @@ def demand(model: PrivacyModel, sensitive: Sensitive | None, present: NDArray[np
         c=c,
         recursive_l=recursive_l,
         alpha=1.0 if model.alpha is None else model.alpha,
-        t=1.0 if model.t is None else model.t,
+        closeness=None if model.t is None else _closeness(model.t, sensitive, persons, present),
+    )
+
+
+def _closeness(t: float, sensitive: Sensitive, persons: NDArray[np.int64], present: NDArray[np.bool_]) -> Closeness:
+    """What t-closeness demands; distances are to the shares among the present rows."""
+    levels = _all_numbered(sensitive.levels)
+    shares = [_shares(codes, persons, present) for codes in levels]
+    cumulative = [np.cumsum(each) for each in shares]
+    return Closeness(
+        t=t,
         levels=levels,
-        attribute=np.array(sensitive.attribute[:columns], np.int64),
-        ordered=np.array(sensitive.ordered[:columns], bool),
+        attribute=np.array(sensitive.attribute, np.int64),
+        ordered=np.array(sensitive.ordered, bool),
         starts=np.cumsum([0] + [len(each) for each in shares]),
         shares=np.concatenate([np.empty(0), *shares]),
         cumulative=np.concatenate([np.empty(0), *cumulative]),
@@ -86,11 +89,14 @@ def for_rows(demanded: Demand, rows: NDArray[np.int64]) -> Demand:
     """The same demand, of rows that are numbered by their places in ``rows``."""
     if not isinstance(demanded, Requirement):
         return demanded
+    closeness = demanded.closeness
+    if closeness is not None:
+        closeness = closeness._replace(levels=closeness.levels.take(rows, axis=1))
     return demanded._replace(
         persons=demanded.persons[rows] if demanded.persons.size else demanded.persons,
         values=demanded.values.take(rows, axis=1),
         strong=demanded.strong.take(rows, axis=1),
-        levels=demanded.levels.take(rows, axis=1),
+        closeness=closeness,
     )
 
 

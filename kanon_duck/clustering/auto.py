@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from kanon_duck.clustering.anneal import anneal
 from kanon_duck.clustering.cut import cut
-from kanon_duck.clustering.members import without_gaps
+from kanon_duck.clustering.members import row_type, without_gaps
 from kanon_duck.clustering.order import order
 from kanon_duck.clustering.repair import fall_short, repair
 from kanon_duck.kernels.satisfies import Requirement
@@ -107,9 +107,10 @@ def _large_enough(demanded: Demand, n: int) -> Demand:
     would be larger than they need be. Tried on runs of the order, which the cut then does better than.
     """
     largest = min(MOST_GROWTH * least_size(demanded), n // 2)
+    rows = np.arange(n, dtype=row_type(n))
     while isinstance(demanded, Requirement) and GROWTH * demanded.k <= largest:
         starts = np.arange(0, n - demanded.k + 1, demanded.k)
-        if fall_short(np.arange(n), starts, demanded).mean() <= MOST_SHORT:
+        if fall_short(rows, starts, demanded).mean() <= MOST_SHORT:
             break
         demanded = demanded._replace(k=math.ceil(GROWTH * demanded.k))
     return demanded

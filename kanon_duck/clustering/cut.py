@@ -17,6 +17,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from kanon_duck.clustering.members import row_type
 from kanon_duck.encoding import Encoding
 from kanon_duck.kernels.cut import find_last_runs, label_runs
 from kanon_duck.parallel import Checkpoint, run
@@ -55,6 +56,7 @@ def cut(encoding: Encoding, order: NDArray[np.int64], demanded: Demand, checkpoi
     penalty = float(2 * (encoding.caps * encoding.weights).sum())
     if n < k:
         return np.zeros(n, np.int64)
+    order = order.astype(row_type(n), copy=False)
     labels = np.empty(n, np.int64)
     segments = max(1, n // max(SEGMENT, 64 * k))
     borders = np.linspace(0, n, segments + 1).astype(np.int64)

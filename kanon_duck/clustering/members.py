@@ -8,6 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 
+def row_type(n: int) -> Any:
+    """The dtype of row numbers in the lists of rows that kernels take: int32, or int64 where that cannot count them."""
+    return np.int32 if n < 2**31 else np.int64
+
+
 def class_members(labels: NDArray[Any], classes: int, room: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     """Turn labels into lists of rows.
 
@@ -23,17 +28,16 @@ def class_members(labels: NDArray[Any], classes: int, room: int) -> tuple[NDArra
     Returns
     -------
     members : shape (classes, room)
-        Rows of each class, rising; int32, or int64 for rows that int32 cannot count.
+        Rows of each class, rising; see `row_type`.
     sizes : int64, shape (classes,)
     positions : int64, shape (n,)
         Where each row stands in its class.
     """
-    integer: Any = np.int32 if len(labels) < 2**31 else np.int64
     sizes = np.bincount(labels, minlength=classes)
     order = np.argsort(labels, kind="stable")
     positions = np.empty(len(labels), np.int64)
     positions[order] = np.arange(len(labels)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    members = np.zeros((classes, max(room, int(sizes.max(initial=0)))), integer)
+    members = np.zeros((classes, max(room, int(sizes.max(initial=0)))), row_type(len(labels)))
     members[labels, positions] = np.arange(len(labels))
     return members, sizes, positions
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from kanon_duck.clustering.members import row_type
 from kanon_duck.clustering.order import alike
 from kanon_duck.encoding import Encoding
 from kanon_duck.kernels.box import NO_CLASS
@@ -37,7 +38,7 @@ def unsatisfied_classes(labels: NDArray[np.int64], demanded: Demand) -> NDArray[
     return numbers[fall_short(members, starts, demanded)]
 
 
-def fall_short(members: NDArray[np.int64], starts: NDArray[np.int64], demanded: Demand) -> NDArray[np.bool_]:
+def fall_short(members: NDArray[np.signedinteger], starts: NDArray[np.int64], demanded: Demand) -> NDArray[np.bool_]:
     """Whether each class, the rows ``members[starts[c]:starts[c + 1]]``, does not satisfy what is demanded."""
     short = np.zeros(len(starts) - 1, bool)
     find_unsatisfied(members[None, :], starts, demanded, short)
@@ -84,7 +85,7 @@ def repair(
     last = members[starts[1:] - 1]
     following[last] = NO_CLASS
     hosts = np.arange(m)
-    first, scratch, position = members[starts[:-1]], np.empty((1, len(labels)), np.int64), 0
+    first, scratch, position = members[starts[:-1]], np.empty((1, len(labels)), members.dtype), 0
     while position < m:
         position = unite_unsatisfied(
             low, high, sizes, first, last, following, before, after, encoding.caps, encoding.weights, demanded,
@@ -106,9 +107,9 @@ def _any_small(labels: NDArray[np.int64], size: int) -> bool:
     return bool(np.any((sizes > 0) & (sizes < size)))
 
 
-def _lists(labels: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+def _lists(labels: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.signedinteger], NDArray[np.int64]]:
     """Numbers of the classes, rising; their rows, class by class; and where each class begins among these."""
-    members = np.argsort(labels, kind="stable")
+    members = np.argsort(labels, kind="stable").astype(row_type(len(labels)), copy=False)
     members = members[np.searchsorted(labels[members], 0) :]
     numbers, starts = np.unique(labels[members], return_index=True)
     return numbers, members, np.append(starts, len(members))

@@ -12,6 +12,12 @@ from kanon_duck.kernels import INNER
 from kanon_duck.kernels.satisfies import satisfies
 from kanon_duck.kernels.simd import load, maximum, minimum, store, weigh
 
+FIRST = np.int64(0)
+"""Place of a class's first row; numba would compile what it is passed to once more for a literal 0."""
+
+CHANCES = np.int64(1 << 30)
+"""How finely probabilities are told apart."""
+
 DISSOLVE_EVERY = 50
 """One step in ``DISSOLVE_EVERY * k`` tries to dissolve a class, which takes longer than others."""
 
@@ -46,7 +52,7 @@ def fill_losses(codes, members, sizes, losses, caps, weights):
     """Write the loss of every class that has rows."""
     for number in range(sizes.size):
         if sizes[number] > 0:
-            losses[number] = loss_of_class(codes, members, number, 0, sizes[number], caps, weights)
+            losses[number] = loss_of_class(codes, members, number, FIRST, sizes[number], caps, weights)
 
 
 @njit(**INNER)
@@ -66,7 +72,7 @@ def below(random, limit):
 @njit(**INNER)
 def accepts(random, rise, temperature):
     """Metropolis rule: a rise of the loss is accepted with probability exp(-rise / temperature)."""
-    return rise <= 0.0 or below(random, 1 << 30) < math.exp(-rise / temperature) * (1 << 30)
+    return rise <= 0.0 or below(random, CHANCES) < math.exp(-rise / temperature) * CHANCES
 
 
 @njit(**INNER)
@@ -96,11 +102,11 @@ def lean_apart(codes, caps, weights, members, full, count, vacant, leaning):
         leaning[earlier] = lean
         members[fresh, earlier] = row
     half = count // 2
-    first_loss = loss_of_class(codes, members, fresh, 0, half, caps, weights)
+    first_loss = loss_of_class(codes, members, fresh, FIRST, half, caps, weights)
     return first_loss, loss_of_class(codes, members, fresh, half, count, caps, weights)
 
 
-@njit(**INNER)
+@njit(inline="always", **INNER)
 def halves_satisfy(members, fresh, count, demanded):
     """Whether both halves that `lean_apart` made of ``count`` rows may be classes."""
     half = count // 2
@@ -160,7 +166,7 @@ def dissolve(
             if host == old or size >= 2 * k:
                 continue
             members[host, size - 1] = row
-            host_rise = loss_of_class(codes, members, host, 0, size, caps, weights) - losses[host]
+            host_rise = loss_of_class(codes, members, host, FIRST, size, caps, weights) - losses[host]
             if host_rise < best_rise and satisfies(members, host, 0, size, demanded):
                 best, best_rise = host, host_rise
         if best < 0:
@@ -316,7 +322,7 @@ def anneal_steps(
                 first_loss, second_loss = lean_apart(
                     codes, caps, weights, members, target, target_size + 1, vacant, scratch
                 )
-                moved_loss = loss_of_class(codes, members, source, 0, source_size - 1, caps, weights)
+                moved_loss = loss_of_class(codes, members, source, FIRST, source_size - 1, caps, weights)
                 moved_loss += first_loss + second_loss
             exchange = loss <= moved_loss or not satisfies(members, source, 0, source_size - 1, demanded)
         if exchange:
@@ -341,11 +347,11 @@ def anneal_steps(
             if exchange:
                 label[other] = source
             sizes[source], sizes[target] = source_size, target_size
-            losses[source] = loss_of_class(codes, members, source, 0, source_size, caps, weights)
+            losses[source] = loss_of_class(codes, members, source, FIRST, source_size, caps, weights)
             if splits:
                 split(label, slot, members, sizes, losses, vacant, target, first_loss, second_loss)
             else:
-                losses[target] = loss_of_class(codes, members, target, 0, target_size, caps, weights)
+                losses[target] = loss_of_class(codes, members, target, FIRST, target_size, caps, weights)
         else:
             members[source, position] = row
             members[target, other_position] = other

@@ -22,7 +22,7 @@ def find_last_runs(
     Parameters
     ----------
     codes : uint16 or uint32, shape (n, width)
-    order : int64, shape (n,)
+    order : int32 or int64, shape (n,)
         The sequence begins at ``order[start]``.
     first, last : int
         At least k; the calls before this one have found all before ``first``.

@@ -104,7 +104,7 @@ def unite_unsatisfied(
     Parameters
     ----------
     low, high : shape (classes, width)
-    sizes, first, last : int64, shape (classes,)
+    sizes : int64; first, last : as ``members``, shape (classes,)
         Rows of each class, and both ends of their list.
     following : int64, shape (n,)
     before, after : int64, shape (classes,)
@@ -113,7 +113,7 @@ def unite_unsatisfied(
         Changed in place, as all others are.
     hosts : int64, shape (classes,)
         Written for a class that became part of another: that one.
-    members : int64, shape (1, n)
+    members : int32 or int64, shape (1, n)
         Scratch.
     position : int
         Where to go on.

@@ -7,13 +7,45 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit, types
-from numba.extending import overload
+from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from kanon_duck.kernels import INNER
 
 TOLERANCE = 1e-9
 """See `kanon_duck.models`."""
+
+
+class Closeness(NamedTuple):
+    """How near a set of rows must be to the table in its sensitive values.
+
+    Attributes
+    ----------
+    t : float
+        Greatest distance.
+    levels : int64, shape (columns, n)
+        Values as distances see them, numbered from 0: for an attribute with a hierarchy one column for each level
+        below the root, for others one column.
+    attribute : int64, shape (columns,)
+        Which attribute each column belongs to, rising.
+    ordered : bool, shape (columns,)
+        Whether the numbers of a column stand for an order.
+    starts : int64, shape (columns + 1,)
+        Where each column begins in ``shares``, and where the last ends.
+    shares, cumulative : float64, shape (numbers of all columns,)
+        For each number of each column its share of the table, and the share up to it.
+    summed : float64, shape (numbers of all columns + columns,)
+        For each number of each column, and behind the last: the sum of the cumulative shares before it.
+    """
+
+    t: float
+    levels: NDArray[np.int64]
+    attribute: NDArray[np.int64]
+    ordered: NDArray[np.bool_]
+    starts: NDArray[np.int64]
+    shares: NDArray[np.float64]
+    cumulative: NDArray[np.float64]
+    summed: NDArray[np.float64]
 
 
 class Requirement(NamedTuple):
@@ -39,21 +71,8 @@ class Requirement(NamedTuple):
         See ``PrivacyModel``; ``recursive_l`` is 0 where not set.
     alpha : float
         Greatest frequency; 1 where not set.
-    t : float
-        Greatest distance; 1 where not set, and the arrays below have no columns then.
-    levels : int64, shape (columns, n)
-        Values as distances see them, numbered from 0: for an attribute with a hierarchy one column for each level
-        below the root, for others one column.
-    attribute : int64, shape (columns,)
-        Which attribute each column belongs to, rising.
-    ordered : bool, shape (columns,)
-        Whether the numbers of a column stand for an order.
-    starts : int64, shape (columns + 1,)
-        Where each column begins in ``shares``, and where the last ends.
-    shares, cumulative : float64, shape (numbers of all columns,)
-        For each number of each column its share of the table, and the share up to it.
-    summed : float64, shape (numbers of all columns + columns,)
-        For each number of each column, and behind the last: the sum of the cumulative shares before it.
+    closeness : Closeness or None
+        None where not set.
     """
 
     k: int
@@ -68,29 +87,35 @@ class Requirement(NamedTuple):
     c: float
     recursive_l: int
     alpha: float
-    t: float
-    levels: NDArray[np.int64]
-    attribute: NDArray[np.int64]
-    ordered: NDArray[np.bool_]
-    starts: NDArray[np.int64]
-    shares: NDArray[np.float64]
-    cumulative: NDArray[np.float64]
-    summed: NDArray[np.float64]
+    closeness: Closeness | None
 
 
-def satisfies(members, number, first, stop, requirement):
+@intrinsic
+def satisfies(typing, members, number, first, stop, requirement):
     """Whether the rows ``members[number, first:stop]`` may be a class.
 
-    ``requirement`` is the least number of rows, or a ``Requirement``: each has machine code of its own.
+    ``requirement`` is the least number of rows, or a ``Requirement`` with closeness or without: each has machine code
+    of its own.
     """
-    return _enough(members, number, first, stop, requirement)
+    if isinstance(requirement, types.Integer):
+        chosen = _enough
+    elif isinstance(requirement[requirement.fields.index("closeness")], types.NoneType):
+        chosen = _diverse_enough
+    else:
+        chosen = _close_enough
+    function = types.Dispatcher(chosen)
+    signature = function.get_call_type(typing, (members, types.intp, types.intp, types.intp, requirement), {})
+
+    def build(context, builder, signature, arguments):
+        return context.get_function(function, signature)(builder, arguments)
+
+    return signature, build
 
 
-@overload(satisfies)
-def _compiled(members, number, first, stop, requirement):
-    if isinstance(requirement, types.Integer | types.IntegerLiteral):
-        return lambda members, number, first, stop, requirement: stop - first >= requirement
-    return lambda members, number, first, stop, requirement: _enough(members, number, first, stop, requirement)
+@njit(**INNER)
+def _enough(members, number, first, stop, least):
+    """Whether there are enough rows."""
+    return stop - first >= least
 
 
 @njit(**INNER)
@@ -111,22 +136,22 @@ def _sort(keys):
 
 
 @njit(**INNER)
-def _frequencies(members, number, first, stop, codes, persons, number_of_persons, found, frequencies):
+def _frequencies(members, number, first, stop, codes, persons, number_of_persons, keys, found, frequencies):
     """Write the different codes of some rows, rising, and how often each occurs; returns how many there are.
 
-    A code counts once for each person.
+    A code counts once for each person. ``keys`` is scratch.
     """
-    keys = np.empty(stop - first, np.int64)
-    for position in range(first, stop):
-        row = members[number, position]
+    count = stop - first
+    for place in range(count):
+        row = members[number, first + place]
         person = persons[row] if persons.size else 0
-        keys[position - first] = codes[row] * number_of_persons + person
+        keys[place] = codes[row] * number_of_persons + person
     _sort(keys)
     different = 0
-    for position in range(keys.size):
-        if persons.size and position > 0 and keys[position] == keys[position - 1]:
+    for place in range(count):
+        if persons.size and place > 0 and keys[place] == keys[place - 1]:
             continue
-        code = keys[position] // number_of_persons
+        code = keys[place] // number_of_persons
         if different == 0 or found[different - 1] != code:
             found[different] = code
             frequencies[different] = 0
@@ -136,24 +161,11 @@ def _frequencies(members, number, first, stop, codes, persons, number_of_persons
 
 
 @njit(**INNER)
-def _count_persons(members, number, first, stop, persons):
-    """How many persons some rows are about."""
-    if persons.size == 0:
-        return stop - first
-    keys = np.empty(stop - first, np.int64)
-    for position in range(first, stop):
-        keys[position - first] = persons[members[number, position]]
-    _sort(keys)
-    different = 0
-    for position in range(keys.size):
-        if position == 0 or keys[position] != keys[position - 1]:
-            different += 1
-    return different
-
-
-@njit(**INNER)
 def _diverse(frequencies, count, requirement):
-    """Whether the frequencies of an attribute's values suffice for its models; ``count`` is the class's persons."""
+    """Whether the frequencies of an attribute's values suffice for its models; ``count`` is the class's persons.
+
+    The frequencies may be in another order afterwards.
+    """
     if frequencies.size < requirement.l:
         return False
     total = 0
@@ -172,11 +184,10 @@ def _diverse(frequencies, count, requirement):
     if requirement.recursive_l > 0:
         if frequencies.size < requirement.recursive_l:
             return False
-        rising = frequencies.copy()
-        _sort(rising)
+        _sort(frequencies)
         rarer = 0
-        for place in range(rising.size - requirement.recursive_l + 1):
-            rarer += rising[place]
+        for place in range(frequencies.size - requirement.recursive_l + 1):
+            rarer += frequencies[place]
         if most >= requirement.c * rarer:
             return False
     return True
@@ -222,54 +233,62 @@ def _apart_in_order(found, frequencies, cumulative, summed):
 
 
 @njit(**INNER)
-def _close(members, number, first, stop, requirement, found, frequencies):
-    """Whether each attribute's values are as near to the table's as t demands."""
-    column = 0
-    while column < requirement.attribute.size:
-        attribute = requirement.attribute[column]
-        distance, columns = 0.0, 0
-        while column < requirement.attribute.size and requirement.attribute[column] == attribute:
-            start = requirement.starts[column]
-            stop_share = requirement.starts[column + 1]
-            different = _frequencies(
-                members, number, first, stop, requirement.levels[column], requirement.persons,
-                requirement.number_of_persons, found, frequencies,
-            )  # fmt: skip
-            if requirement.ordered[column]:
-                distance += _apart_in_order(
-                    found[:different], frequencies[:different], requirement.cumulative[start:stop_share],
-                    requirement.summed[start + column : stop_share + column + 1],
-                )  # fmt: skip
-            else:
-                distance += _apart(found[:different], frequencies[:different], requirement.shares[start:stop_share])
-            columns += 1
-            column += 1
-        if distance / columns > requirement.t + TOLERANCE:
-            return False
-    return True
-
-
-@njit(**INNER)
-def _enough(members, number, first, stop, requirement):
-    """Whether some rows satisfy all models."""
+def _diverse_enough(members, number, first, stop, requirement):
+    """Whether some rows satisfy all models but closeness."""
     if stop - first < requirement.k:
         return False
-    count = _count_persons(members, number, first, stop, requirement.persons)
+    keys, found, frequencies = np.empty((3, stop - first), np.int64)
+    count = stop - first
+    if requirement.persons.size:
+        count = _frequencies(
+            members, number, first, stop, requirement.persons, requirement.persons, requirement.number_of_persons,
+            keys, found, frequencies,
+        )  # fmt: skip
     if count < requirement.least_persons:
         return False
-    found, frequencies = np.empty(stop - first, np.int64), np.empty(stop - first, np.int64)
     for attribute in range(requirement.values.shape[0]):
         different = _frequencies(
             members, number, first, stop, requirement.values[attribute], requirement.persons,
-            requirement.number_of_persons, found, frequencies,
+            requirement.number_of_persons, keys, found, frequencies,
         )  # fmt: skip
         if not _diverse(frequencies[:different], count, requirement):
             return False
         if requirement.p > 0:
             different = _frequencies(
                 members, number, first, stop, requirement.strong[attribute], requirement.persons,
-                requirement.number_of_persons, found, frequencies,
+                requirement.number_of_persons, keys, found, frequencies,
             )  # fmt: skip
             if different < requirement.p:
                 return False
-    return _close(members, number, first, stop, requirement, found, frequencies)
+    return True
+
+
+@njit(**INNER)
+def _close_enough(members, number, first, stop, requirement):
+    """Whether some rows satisfy all models, and each attribute's values are as near to the table's as t demands."""
+    if not _diverse_enough(members, number, first, stop, requirement):
+        return False
+    closeness = requirement.closeness
+    keys, found, frequencies = np.empty((3, stop - first), np.int64)
+    column = 0
+    while column < closeness.attribute.size:
+        attribute = closeness.attribute[column]
+        distance, columns = 0.0, 0
+        while column < closeness.attribute.size and closeness.attribute[column] == attribute:
+            start, end = closeness.starts[column], closeness.starts[column + 1]
+            different = _frequencies(
+                members, number, first, stop, closeness.levels[column], requirement.persons,
+                requirement.number_of_persons, keys, found, frequencies,
+            )  # fmt: skip
+            if closeness.ordered[column]:
+                distance += _apart_in_order(
+                    found[:different], frequencies[:different], closeness.cumulative[start:end],
+                    closeness.summed[start + column : end + column + 1],
+                )  # fmt: skip
+            else:
+                distance += _apart(found[:different], frequencies[:different], closeness.shares[start:end])
+            columns += 1
+            column += 1
+        if distance / columns > closeness.t + TOLERANCE:
+            return False
+    return True

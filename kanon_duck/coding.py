@@ -26,6 +26,7 @@ from kanon_duck.parallel import each
 from kanon_duck.sensitive import codes_of, reading
 from kanon_duck.settings import QuasiIdentifier, Settings
 from kanon_duck.snapshot import SNAPSHOT, private_names, refuse_repeated_keys
+from kanon_duck.sorting import sort_rows
 from kanon_duck.sql import Database, StatementError
 
 EXACT_STEPS = 2**62
@@ -107,8 +108,8 @@ def encode(database: Database, settings: Settings, known: Known | None = None) -
     of_models, joined = reading(database, settings.model, SNAPSHOT, "snapshot")
     query = f"SELECT {', '.join(selected + of_models)} FROM {SNAPSHOT} AS snapshot {' '.join(joins + joined)}"
     data, text_columns = _read(database, query)
-    order, repeated = in_order(data.pop("identity"))  # without a key, rows of equal identity are interchangeable
-    if settings.key and repeated:
+    order, repeated = sort_rows([data.pop("identity")])  # without a key, rows of equal identity are interchangeable
+    if settings.key and repeated.any():
         refuse_repeated_keys(database, settings)
     bound = {
         number: _bind(database, number, settings.quasi_identifiers[number], known, column.different)
@@ -295,25 +296,6 @@ def _given_domain(database: Database, quasi_identifier: QuasiIdentifier, step: S
     if steps[0] > steps[1]:
         raise KanonError(f"{argument} is {list(quasi_identifier.domain)}: give the lower end first")
     return steps[0], steps[1]
-
-
-def in_order(hashes: NDArray[np.uint64]) -> tuple[NDArray[np.int64], bool]:
-    """The order that sorts hashes, and whether two of them are equal.
-
-    Sorted are numbers of the highest bits of each hash and its place, which is much faster than to sort places by
-    hashes; the few hashes that agree in these bits are put in order afterwards.
-    """
-    of_place = np.uint64((1 << len(hashes).bit_length()) - 1)
-    keys = np.sort(hashes & ~of_place | np.arange(len(hashes), dtype=np.uint64))
-    order = (keys & of_place).view(np.int64)
-    keys &= ~of_place
-    alike = np.zeros(len(keys) + 1, bool)
-    alike[1:-1] = keys[1:] == keys[:-1]
-    places = np.flatnonzero(alike[1:] | alike[:-1])
-    rows = order[places]
-    rows = rows[np.argsort(hashes[rows])]
-    order[places] = rows
-    return order, bool(np.any(hashes[rows[1:]] == hashes[rows[:-1]]))
 
 
 class Texts(NamedTuple):

@@ -16,6 +16,7 @@ from kanon_duck.levels import ancestor_heights, at_level, top_level
 from kanon_duck.loss import class_boxes, class_intervals
 from kanon_duck.microdata import Microdata, NumericAttribute
 from kanon_duck.parallel import each
+from kanon_duck.sorting import sort_rows
 
 ROOT = "*"
 """What a cell shows that tells nothing: a numeric domain's whole range, or NULL mixed with values."""
@@ -180,10 +181,7 @@ def _ranks(keys: list[NDArray[np.int64]]) -> NDArray[np.int64]:
         else:
             packed.append(digits)
             room = base
-    order = np.lexsort(packed[::-1])
-    differs = np.zeros(len(order), dtype=bool)
-    for key in packed:
-        differs[1:] |= key[order[1:]] != key[order[:-1]]
+    order, repeated = sort_rows([word.view(np.uint64) for word in packed])
     ranks = np.empty(len(order), dtype=np.int64)
-    ranks[order] = np.cumsum(differs)
+    ranks[order] = np.cumsum(~repeated) - 1
     return ranks

@@ -11,24 +11,27 @@ from hypothesis import strategies as st
 
 from kanon_duck import microdata
 from kanon_duck.arrow import texts
-from kanon_duck.coding import in_order
 from kanon_duck.generalization import generalize
 from kanon_duck.hierarchy import BoundHierarchy
 from kanon_duck.microdata import Attribute, CategoricalAttribute, Microdata, NumericAttribute, encoding_of
 from kanon_duck.numeric import Step
+from kanon_duck.sorting import sort_rows
 
-HASHES = st.builds(lambda high, low: high << 62 | low, st.integers(0, 3), st.integers(0, 40))
-"""Hashes of which many agree in their highest bits, and some are equal."""
+WORDS = st.one_of(
+    st.builds(lambda high, low: high << 62 | low, st.integers(0, 3), st.integers(0, 40)), st.integers(0, 2**64 - 1)
+)
+"""Words of which many agree in their highest bits, and some are equal."""
 
 
 @settings(deadline=None)
-@given(st.lists(st.one_of(HASHES, st.integers(0, 2**64 - 1)), max_size=60))
-def test_rows_stand_in_the_order_of_their_hashes(values: list[int]) -> None:
-    hashes = np.array(values, np.uint64)
-    order, repeated = in_order(hashes)
-    assert sorted(order.tolist()) == list(range(len(values)))
-    assert hashes[order].tolist() == sorted(values)
-    assert repeated == (len(set(values)) < len(values))
+@given(st.integers(1, 3).flatmap(lambda words: st.lists(st.tuples(*[WORDS] * words), max_size=60)), st.integers(0, 60))
+def test_rows_are_sorted_by_their_keys(keys: list[tuple[int, ...]], narrower: int) -> None:
+    keys = [tuple(word >> narrower for word in key) for key in keys]
+    words = [np.array(column, np.uint64) for column in zip(*keys, strict=True)] or [np.empty(0, np.uint64)]
+    order, repeated = sort_rows(words)
+    assert order.tolist() == sorted(range(len(keys)), key=lambda row: keys[row])
+    ordered = sorted(keys)
+    assert repeated.tolist() == [place > 0 and ordered[place] == ordered[place - 1] for place in range(len(keys))]
 
 
 def attributes_of(rows: int, seed: int) -> list[Attribute]:

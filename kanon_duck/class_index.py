@@ -50,7 +50,7 @@ def build_index(encoding: Encoding, labels: NDArray[np.int64]) -> ClassIndex:
     low = np.full((classes, encoding.codes.shape[1]), np.iinfo(encoding.codes.dtype).max, encoding.codes.dtype)
     high = np.zeros_like(low)
     sizes = np.zeros(classes, np.int64)
-    fill_boxes(encoding.codes, labels, low, high, sizes)
+    fill_boxes(encoding.codes, labels, 0, low, high, sizes)
     return index_boxes(low, high, sizes, encoding.caps, encoding.weights, alike(encoding, low, high))
 
 
@@ -124,7 +124,7 @@ def index_boxes(
         children=children,
         parents=parents,
     )
-    kernels.fill_tree(index)
+    kernels.write_entries(index, sequence)
     return index
 
 

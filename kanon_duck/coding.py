@@ -22,9 +22,11 @@ from kanon_duck.errors import KanonError
 from kanon_duck.hierarchy import BoundHierarchy, bind, canonical_text, extended, remedy, resembling_leaves
 from kanon_duck.microdata import Attribute, CategoricalAttribute, Microdata, NumericAttribute, encoding_of
 from kanon_duck.numeric import FLOATS, INTEGERS, LARGEST_FLOAT_STEPS, UNITS_PER_DAY, Step, read_step
+from kanon_duck.parallel import each
 from kanon_duck.sensitive import codes_of, reading
 from kanon_duck.settings import QuasiIdentifier, Settings
 from kanon_duck.snapshot import SNAPSHOT, private_names, refuse_repeated_keys
+from kanon_duck.sorting import sort_rows
 from kanon_duck.sql import Database, StatementError
 
 EXACT_STEPS = 2**62
@@ -105,19 +107,23 @@ def encode(database: Database, settings: Settings, known: Known | None = None) -
             selected.append(f"{text.sql(dialect='duckdb')} AS text_{number}")
     of_models, joined = reading(database, settings.model, SNAPSHOT, "snapshot")
     query = f"SELECT {', '.join(selected + of_models)} FROM {SNAPSHOT} AS snapshot {' '.join(joins + joined)}"
-    table = database.arrow(query)
-    data = {name: array(table[name]) for name in table.column_names if not name.startswith("text_")}
+    data, text_columns = _read(database, query)
+    order, repeated = sort_rows([data.pop("identity")])  # without a key, rows of equal identity are interchangeable
+    if settings.key and repeated.any():
+        refuse_repeated_keys(database, settings)
+    bound = {
+        number: _bind(database, number, settings.quasi_identifiers[number], known, column.different)
+        for number, column in text_columns.items()
+    }
 
-    order = np.argsort(data["identity"])  # without a key, rows of equal identity are interchangeable
-    refuse_repeated_keys(database, settings, data["identity"][order])
-    attributes: list[Attribute] = []
-    for number, quasi_identifier in enumerate(settings.quasi_identifiers):
-        attribute: Attribute
+    def attribute(number: int) -> Attribute:
+        name = settings.quasi_identifiers[number].name
         if number in numeric:
-            attribute = _numeric_attribute(quasi_identifier.name, number, numeric[number], data)
-        else:
-            attribute = _categorical_attribute(database, number, quasi_identifier, known, table[f"text_{number}"])
-        attributes.append(attribute.take(order))
+            return _numeric_attribute(name, number, numeric[number], data).take(order)
+        hierarchy, leaf = bound[number]
+        return CategoricalAttribute(name, hierarchy, leaf.take(text_columns[number].numbers.take(order)))
+
+    attributes = each(attribute, range(len(settings.quasi_identifiers)))
     encoding = encoding_of(attributes, settings.weights_in_order(), len(order))
     sensitive = codes_of(settings.model, data)
     if sensitive is not None:
@@ -203,7 +209,7 @@ def _coded_by_rank(database: Database, number: int, name: str, span: tuple[int, 
     wide = span[1] - span[0] >= EXACT_STEPS
     if known is None:
         return wide
-    stored = database.value(f"SELECT any_value(typeof(low_{number})) FROM {known.members}")
+    stored = database.value(f"SELECT typeof(low_{number}) FROM {known.members} LIMIT 1")
     if wide and stored != RANKED_TYPE:
         raise KanonError(
             f"{name} has values so far outside its domain that they cannot be counted in steps of it: "
@@ -292,24 +298,44 @@ def _given_domain(database: Database, quasi_identifier: QuasiIdentifier, step: S
     return steps[0], steps[1]
 
 
-def _categorical_attribute(
-    database: Database, number: int, quasi_identifier: QuasiIdentifier, known: Known | None, column: pa.ChunkedArray
-) -> CategoricalAttribute:
-    """The encoded column of one categorical quasi-identifier, from its canonical texts."""
+class Texts(NamedTuple):
+    """A column of texts: the different ones, and which of them each row has; NULL has a number after them."""
+
+    numbers: NDArray[np.int32]
+    different: pa.Array
+
+
+def _read(database: Database, query: str) -> tuple[dict[str, NDArray[Any]], dict[int, Texts]]:
+    """The result of a query: columns of numbers by name, columns of texts by the number in their names."""
+    table = database.arrow(query)
+    names = [name for name in table.column_names if name.startswith("text_")]
+    texts = each(_numbered, [table[name] for name in names])
+    data = {name: array(table[name]) for name in table.column_names if name not in names}
+    return data, {int(name.removeprefix("text_")): column for name, column in zip(names, texts, strict=True)}
+
+
+def _numbered(column: pa.ChunkedArray) -> Texts:
+    """The texts of a column by number."""
+    coded = column.dictionary_encode().combine_chunks()
+    return Texts(array(filled(coded.indices, len(coded.dictionary))), coded.dictionary.cast(pa.large_string()))
+
+
+def _bind(
+    database: Database, number: int, quasi_identifier: QuasiIdentifier, known: Known | None, values: pa.Array
+) -> tuple[BoundHierarchy, NDArray[np.int32]]:
+    """The hierarchy of a categorical quasi-identifier over its values, after those known; leaf of each, and of NULL."""
     assert quasi_identifier.hierarchy is not None
-    coded = column.combine_chunks().dictionary_encode()
-    values = coded.dictionary.cast(pa.large_string())
     if known is None:
         bound = bind(database, quasi_identifier.hierarchy, values)
         if len(bound.missing):
             _refuse_missing(database, number, quasi_identifier, bound.missing)
     else:
         bound = known.hierarchies[number]
-        new = values.filter(pc.invert(pc.is_in(values, bound.values)))
-        if len(new):
-            bound = extended(bound, bind(database, quasi_identifier.hierarchy, new))
-    leaf = np.append(array(filled(pc.index_in(values, bound.values), UNKNOWN_LEAF)), np.int32(NULL_LEAF))
-    return CategoricalAttribute(quasi_identifier.name, bound, leaf[array(filled(coded.indices, len(values)))])
+    leaf = pc.index_in(values, bound.values)
+    if leaf.null_count:
+        bound = extended(bound, bind(database, quasi_identifier.hierarchy, values.filter(pc.is_null(leaf))))
+        leaf = pc.index_in(values, bound.values)
+    return bound, np.append(array(filled(leaf, UNKNOWN_LEAF)), np.int32(NULL_LEAF))
 
 
 def _refuse_missing(database: Database, number: int, quasi_identifier: QuasiIdentifier, missing: list[str]) -> None:

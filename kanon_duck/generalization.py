@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 from kanon_duck.arrow import numbers, texts
 from kanon_duck.hierarchy import BoundHierarchy
 from kanon_duck.levels import ancestor_heights, at_level, top_level
-from kanon_duck.loss import categorical_shares, class_boxes, class_intervals
+from kanon_duck.loss import class_boxes, class_intervals
 from kanon_duck.microdata import Microdata, NumericAttribute
+from kanon_duck.parallel import each
+from kanon_duck.sorting import sort_rows
 
 ROOT = "*"
 """What a cell shows that tells nothing: a numeric domain's whole range, or NULL mixed with values."""
@@ -68,35 +70,27 @@ def generalize(microdata: Microdata, labels: NDArray[np.int64], levels: Sequence
     """
     encoding = microdata.encoding
     low, high, sizes = class_boxes(encoding.codes, labels)
-    shares = categorical_shares(low, high, encoding)
     null = np.iinfo(encoding.codes.dtype).max
-    columns = {"class": numbers(np.arange(len(sizes))), "rows": numbers(sizes)}
-    keys: list[NDArray[np.int64]] = []
-    for number, attribute in enumerate(microdata.attributes):
-        first_column = int(np.searchsorted(encoding.attributes, number))
+
+    def cells_of(number: int) -> _Cells:
+        attribute, level = microdata.attributes[number], None if levels is None else levels[number]
+        columns = slice(*np.searchsorted(encoding.attributes, [number, number + 1]))
         # NULL has the largest code, so a box tells whether a class holds any, and whether it holds nothing else
-        state = _State(high[:, first_column] == null, low[:, first_column] == null)
-        if levels is not None and levels[number] == top_level(attribute):
+        state = _State(high[:, columns.start] == null, low[:, columns.start] == null)
+        if level == top_level(attribute):
             state.all_null[:] = False  # there NULL is shown as everything else
         if isinstance(attribute, NumericAttribute):
-            shown = attribute if levels is None else at_level(attribute, levels[number])
-            kind, first, last = _intervals(shown, labels, state)
-            shares[:, number] = np.where(kind == INTERVAL, attribute.share(first, last), kind == AT_ROOT)
-            cell = {f"kind_{number}": kind, f"low_{number}": first, f"high_{number}": last}
-            columns |= {name: numbers(part) for name, part in cell.items()}
-            keys += cell.values()
-        else:
-            height = np.rint(shares[:, number] * attribute.hierarchy.height).astype(np.int64)
-            code = low[:, first_column].astype(np.int64)
-            if levels is not None:
-                height = np.maximum(height, _heights(attribute.hierarchy, levels[number], code, state))
-                shares[:, number] = np.maximum(shares[:, number], height / max(attribute.hierarchy.height, 1))
-            node, label = _ancestors(attribute.hierarchy, code, height, state)
-            columns[f"label_{number}"] = label
-            keys.append(node)
-        columns[f"share_{number}"] = numbers(shares[:, number])
-    reader_class = _ranks(keys)
+            return _numeric_cells(attribute if level is None else at_level(attribute, level), labels, state)
+        return _categorical_cells(attribute.hierarchy, level, low[:, columns], high[:, columns], state)
+
+    cells = each(cells_of, range(len(microdata.attributes)))
+    reader_class = _ranks([key for of_attribute in cells for key in of_attribute.keys])
+    columns = {"class": numbers(np.arange(len(sizes))), "rows": numbers(sizes)}
+    for number, of_attribute in enumerate(cells):
+        shown = of_attribute.shown | {"share": numbers(of_attribute.share)}
+        columns |= {f"{name}_{number}": column for name, column in shown.items()}
     columns["reader_class"] = numbers(reader_class)
+    shares = np.array([of_attribute.share for of_attribute in cells]).reshape(len(cells), len(sizes)).T
     return Classes(sizes, shares, reader_class, pa.table(columns))
 
 
@@ -107,9 +101,15 @@ class _State(NamedTuple):
     all_null: NDArray[np.bool_]
 
 
-def _intervals(
-    attribute: NumericAttribute, labels: NDArray[np.int64], state: _State
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+class _Cells(NamedTuple):
+    """What each class shows of one quasi-identifier, numbers that tell it apart, and the share that it loses."""
+
+    shown: dict[str, pa.Array]
+    keys: list[NDArray[np.int64]]
+    share: NDArray[np.float64]
+
+
+def _numeric_cells(attribute: NumericAttribute, labels: NDArray[np.int64], state: _State) -> _Cells:
     """Kind, low and high code of each class's cell; the codes are 0 where it is no interval."""
     first, last = class_intervals(attribute.low, attribute.high, labels, len(state.all_null))
     ends = attribute.domain
@@ -117,7 +117,25 @@ def _intervals(
     kind = np.where(state.some_null | covers_domain, AT_ROOT, INTERVAL)
     kind[state.all_null] = NULL
     plain = kind == INTERVAL
-    return kind, np.where(plain, first, 0), np.where(plain, last, 0)
+    cell = {"kind": kind, "low": np.where(plain, first, 0), "high": np.where(plain, last, 0)}
+    share = np.where(plain, attribute.share(cell["low"], cell["high"]), kind == AT_ROOT)
+    return _Cells({name: numbers(part) for name, part in cell.items()}, list(cell.values()), share)
+
+
+def _categorical_cells(
+    hierarchy: BoundHierarchy,
+    level: int | None,
+    low: NDArray[np.unsignedinteger],
+    high: NDArray[np.unsignedinteger],
+    state: _State,
+) -> _Cells:
+    """Label of the lowest common ancestor of each class, or of what it shows at a level."""
+    height = np.count_nonzero(low != high, axis=1)
+    code = low[:, 0].astype(np.int64)
+    if level is not None:
+        height = np.maximum(height, _heights(hierarchy, level, code, state))
+    node, label = _ancestors(hierarchy, code, height, state)
+    return _Cells({"label": label}, [node], height / low.shape[1])
 
 
 def _heights(hierarchy: BoundHierarchy, level: int, code: NDArray[np.int64], state: _State) -> NDArray[np.int64]:
@@ -140,15 +158,14 @@ def _ancestors(
     labels = pa.concat_arrays([*hierarchy.level_labels, texts([hierarchy.root, ROOT])])
     offsets = np.cumsum([0] + [len(level) for level in hierarchy.level_labels])
     root = int(offsets[-1])
-    node = np.full(len(code), root if hierarchy.root == ROOT else root + 1)
-    below_root = ~state.some_null & (height < hierarchy.height)
+    node = np.full(len(code), root)
     if hierarchy.height:
-        path = np.empty_like(hierarchy.level_codes)
-        path[hierarchy.level_codes[:, 0]] = hierarchy.level_codes
-        node[below_root] = offsets[height[below_root]] + path[code[below_root], height[below_root]]
-    node[~state.some_null & (height == hierarchy.height)] = root
+        path = np.full((len(hierarchy.values) + 1, hierarchy.height + 1), root)
+        path[hierarchy.level_codes[:, 0], :-1] = hierarchy.level_codes + offsets[:-1]
+        node = path[np.minimum(code, len(hierarchy.values)), height]  # NULL takes the last
+    node[state.some_null] = root if hierarchy.root == ROOT else root + 1
     node[state.all_null] = -1
-    return node, labels.take(numbers(node, node < 0))
+    return node, labels.take(numbers(node, state.all_null))
 
 
 def _ranks(keys: list[NDArray[np.int64]]) -> NDArray[np.int64]:
@@ -164,10 +181,7 @@ def _ranks(keys: list[NDArray[np.int64]]) -> NDArray[np.int64]:
         else:
             packed.append(digits)
             room = base
-    order = np.lexsort(packed[::-1])
-    differs = np.zeros(len(order), dtype=bool)
-    for key in packed:
-        differs[1:] |= key[order[1:]] != key[order[:-1]]
+    order, repeated = sort_rows([word.view(np.uint64) for word in packed])
     ranks = np.empty(len(order), dtype=np.int64)
-    ranks[order] = np.cumsum(differs)
+    ranks[order] = np.cumsum(~repeated) - 1
     return ranks

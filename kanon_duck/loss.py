@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from numba import get_num_threads
 from numpy.typing import NDArray
 
 from kanon_duck.encoding import Encoding
 from kanon_duck.kernels.box import fill_boxes
+from kanon_duck.parallel import each
 
 
 def class_boxes(codes: NDArray[Any], labels: NDArray[np.int64]) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.int64]]:
@@ -33,7 +36,12 @@ def class_boxes(codes: NDArray[Any], labels: NDArray[np.int64]) -> tuple[NDArray
     low = np.full((classes, codes.shape[1]), np.iinfo(codes.dtype).max, codes.dtype)
     high = np.zeros_like(low)
     sizes = np.zeros(classes, np.int64)
-    fill_boxes(codes, labels, low, high, sizes)
+    borders = np.linspace(0, classes, get_num_threads() + 1, dtype=np.int64)
+
+    def fill(some: slice) -> None:
+        fill_boxes(codes, labels, some.start, low[some], high[some], sizes[some])
+
+    each(fill, [slice(*pair) for pair in pairwise(borders)])
     return low, high, sizes
 
 
@@ -54,12 +62,11 @@ def class_intervals(
     -------
     first, last : int64, shape (classes,)
     """
-    first = np.full(classes, np.iinfo(np.int64).max)
-    last = np.full(classes, np.iinfo(np.int64).min)
-    inside = labels >= 0
-    np.minimum.at(first, labels[inside], low[inside])
-    np.maximum.at(last, labels[inside], high[inside])
-    return first, last
+    first = np.full(classes + 1, np.iinfo(np.int64).max)
+    last = np.full(classes + 1, np.iinfo(np.int64).min)
+    np.minimum.at(first, labels, low)  # rows in no class count for the last place
+    np.maximum.at(last, labels, high)
+    return first[:-1], last[:-1]
 
 
 def categorical_shares(low: NDArray[Any], high: NDArray[Any], encoding: Encoding) -> NDArray[np.float64]:

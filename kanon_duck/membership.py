@@ -103,11 +103,12 @@ def end_versions(database: Database, number: int, settings: Settings, before: ND
     ended = f"(FROM {classes_table(number)} SEMI JOIN {ENDED} USING (reader_class) WHERE from_release < {release})"
     rows = rows_of(database.numpy(f"SELECT class FROM {ended}")["class"], before)
     database.register("ended_rows", pa.table({"row": numbers(rows), "class": numbers(before[rows])}))
+    known = ", ".join(["ended_rows.class", *_known_again(settings)])
     members = (
-        f"SELECT {', '.join(_known_again(settings))} FROM {members_table(number)} "
-        f"SEMI JOIN ended_rows USING (row) ANTI JOIN {LEAVING} USING (row) UNION ALL FROM {LEAVING}"
+        f"(SELECT {known} FROM {members_table(number)} JOIN ended_rows USING (row) ANTI JOIN {LEAVING} USING (row) "
+        f"UNION ALL BY NAME FROM {LEAVING} JOIN ended_rows USING (row))"
     )
-    _end(database, number, settings, release, ended, f"ended_rows JOIN ({members}) USING (row)")
+    _end(database, number, settings, release, ended, members)
     database.unregister("ended_rows")
 
 
@@ -140,13 +141,15 @@ def purge(database: Database, number: int, settings: Settings) -> None:
     if not has_history(settings):
         return
     stays, versions = stays_table(number), versions_table(number)
+    version = "reader_class, from_release"
     database.execute(
         f"""
         CREATE OR REPLACE TEMPORARY TABLE kanon_forsaken AS
-        FROM {stays} SEMI JOIN {LEAVING} USING (person) SELECT DISTINCT reader_class, from_release
-        EXCEPT
-        FROM {stays} SEMI JOIN (SELECT {person(settings)} AS person FROM {members_table(number)}) USING (person)
-        SELECT reader_class, from_release
+        WITH left_by_some AS (FROM {stays} SEMI JOIN {LEAVING} USING (person) SELECT DISTINCT {version}),
+        people AS (SELECT person, {version} FROM {stays} SEMI JOIN left_by_some USING ({version}))
+        FROM left_by_some EXCEPT
+        FROM people SEMI JOIN (SELECT {person(settings)} AS person FROM {members_table(number)}) USING (person)
+        SELECT {version}
         """
     )
     for table in (stays, versions):

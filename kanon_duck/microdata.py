@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,9 +12,13 @@ from numpy.typing import NDArray
 from kanon_duck.encoding import LANES, Encoding
 from kanon_duck.hierarchy import BoundHierarchy
 from kanon_duck.numeric import Step
+from kanon_duck.parallel import each
 
 LARGEST_CAP = 2**23
 """The search counts in float32, which tells whole numbers apart up to twice this."""
+
+STRETCH = 1 << 16
+"""Rows that are encoded in one go, so that all of their columns are written while they are in the cache."""
 
 
 @dataclass(frozen=True)
@@ -52,9 +58,9 @@ class NumericAttribute:
 
     def take(self, rows: NDArray[np.int64]) -> NumericAttribute:
         """Some of the rows."""
-        low = self.low[rows]
-        high = low if self.high is self.low else self.high[rows]
-        return replace(self, low=low, high=high, missing=self.missing[rows])
+        low = self.low.take(rows)
+        high = low if self.high is self.low else self.high.take(rows)
+        return replace(self, low=low, high=high, missing=self.missing.take(rows))
 
     def share(self, low: NDArray[np.int64], high: NDArray[np.int64]) -> NDArray[np.float64]:
         """Share of the domain that intervals of codes take up: at most 1, and 0 where the domain is a point."""
@@ -84,7 +90,7 @@ class CategoricalAttribute:
 
     def take(self, rows: NDArray[np.int64]) -> CategoricalAttribute:
         """Some of the rows."""
-        return replace(self, leaf=self.leaf[rows])
+        return replace(self, leaf=self.leaf.take(rows))
 
 
 Attribute = NumericAttribute | CategoricalAttribute
@@ -158,32 +164,35 @@ class Microdata:
 
 def encoding_of(attributes: list[Attribute], weights: list[float], rows: int) -> Encoding:
     """The search's view of the attributes of some rows, with the weight of each attribute."""
-    trees = [each.hierarchy for each in attributes if isinstance(each, CategoricalAttribute)]
+    trees = [one.hierarchy for one in attributes if isinstance(one, CategoricalAttribute)]
     most_codes = max((int(tree.level_codes.max(initial=0)) for tree in trees), default=0)
     dtype: type[np.unsignedinteger] = np.uint16 if most_codes < np.iinfo(np.uint16).max else np.uint32
     null = np.iinfo(dtype).max
     # an attribute has a column also where its hierarchy has height 0, to tell NULL from values
-    sizes = [1 if isinstance(each, NumericAttribute) else max(each.hierarchy.height, 1) for each in attributes]
+    sizes = [1 if isinstance(one, NumericAttribute) else max(one.hierarchy.height, 1) for one in attributes]
     columns = sum(sizes)
     width = -(-columns // LANES) * LANES
     codes = np.zeros((rows, width), dtype=dtype)
     caps = np.zeros(width, dtype=dtype)
     unit_weights = np.zeros(width, dtype=np.float32)
+    blocks = []
     first = 0
     for attribute, weight, size in zip(attributes, weights, sizes, strict=True):
         block = slice(first, first + size)
         if isinstance(attribute, NumericAttribute):
-            position, caps[block] = _positions(attribute, min(int(null) // 2, LARGEST_CAP))
-            codes[:, first] = np.where(attribute.missing, null, position)
+            of_rows, caps[block] = _positions(attribute, min(int(null) // 2, LARGEST_CAP), null)
             unit_weights[block] = weight / caps[first]
         else:
-            levels = np.zeros((len(attribute.hierarchy.values) + 1, size), dtype=dtype)
-            levels[:-1, : attribute.hierarchy.height] = attribute.hierarchy.level_codes
-            levels[-1] = null
-            codes[:, block] = levels[np.maximum(attribute.leaf, -1)]  # NULL takes the last
-            caps[block] = 1
+            of_rows, caps[block] = _level_codes(attribute, size, dtype), 1
             unit_weights[block] = weight / size
+        blocks.append((codes[:, block], of_rows))
         first += size
+
+    def fill(start: int) -> None:
+        for block, of_rows in blocks:
+            block[start : start + STRETCH] = of_rows(slice(start, start + STRETCH))
+
+    each(fill, range(0, rows, STRETCH))
     return Encoding(
         codes=codes,
         caps=caps,
@@ -194,19 +203,37 @@ def encoding_of(attributes: list[Attribute], weights: list[float], rows: int) ->
     )
 
 
-def _positions(attribute: NumericAttribute, largest: int) -> tuple[NDArray[np.int64], int]:
-    """Positions of the rows in the domain, 0 to a cap of at most ``largest``, and that cap (at least 1).
+OfRows = Callable[[slice], NDArray[Any]]
+"""The columns of an attribute for some rows, shape (rows, columns)."""
+
+
+def _level_codes(attribute: CategoricalAttribute, size: int, dtype: type[np.unsignedinteger]) -> OfRows:
+    """Codes of the rows on each level; NULL, and what the hierarchy does not know, has the largest."""
+    hierarchy = attribute.hierarchy
+    levels = np.zeros((len(hierarchy.values) + 1, size), dtype)
+    levels[:-1, : hierarchy.height] = hierarchy.level_codes
+    levels[-1] = np.iinfo(dtype).max
+    return lambda rows: levels.take(np.maximum(attribute.leaf[rows], -1), axis=0)
+
+
+def _positions(attribute: NumericAttribute, largest: int, null: int) -> tuple[OfRows, int]:
+    """Positions of the rows in the domain, 0 to a cap of at most ``largest``, or ``null``; and that cap (at least 1).
 
     Where a step holds values between its multiples, these stand halfway between them.
     """
     first, last = attribute.domain
-    if attribute.positions is not None:
-        scaled = np.rint(np.clip(attribute.positions, 0, 1) * largest).astype(np.int64)
-        return scaled[attribute.low], largest
-    between = attribute.high != attribute.low
     factor = 1 if attribute.high is attribute.low else 2
     span = factor * (last - first)
-    position = np.clip(factor * (attribute.low - first) + between, 0, span)
-    if span > largest:
-        position = (position.astype(np.float64) * (largest / span)).astype(np.int64)
-    return position, max(min(span, largest), 1)
+    cap = largest if attribute.positions is not None else max(min(span, largest), 1)
+
+    def of_rows(rows: slice) -> NDArray[np.int64]:
+        low = attribute.low[rows]
+        if attribute.positions is not None:
+            scaled = np.rint(np.clip(attribute.positions[low], 0, 1) * cap).astype(np.int64)
+        else:
+            scaled = np.clip(factor * (low - first) + (attribute.high[rows] != low), 0, span)
+            if span > cap:
+                scaled = (scaled.astype(np.float64) * (cap / span)).astype(np.int64)
+        return np.where(attribute.missing[rows], null, scaled)[:, None]
+
+    return of_rows, cap

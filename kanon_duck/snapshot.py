@@ -6,8 +6,6 @@ source calls them.
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
 from sqlglot import exp
 
 from kanon_duck.call import Call
@@ -74,10 +72,8 @@ def refuse_null_keys(database: Database, settings: Settings, table: str) -> None
             raise KanonError(f"key {name} is NULL in {nulls} rows of the source: name columns that are never NULL")
 
 
-def refuse_repeated_keys(database: Database, settings: Settings, identities: NDArray[np.uint64]) -> None:
-    """A key is never the same twice; only rows whose hashes (sorted) are equal can break this."""
-    if not settings.key or not np.any(identities[1:] == identities[:-1]):
-        return
+def refuse_repeated_keys(database: Database, settings: Settings) -> None:
+    """A key is never the same twice."""
     names = ", ".join(private_names(settings, "key"))
     repeated = database.value(
         f"SELECT count(*) FROM (SELECT {names} FROM {SNAPSHOT} GROUP BY {names} HAVING count(*) > 1)"

@@ -91,13 +91,6 @@ CREATE OR REPLACE MACRO kanon_private.rule_label(kind, height, widths, decimals,
     WHEN 'dates' THEN kanon_private.date_label(leaf, periods, level)
 END;
 
--- Along this order values of one label stand together, at every level; prefixes do in the order of their text.
-CREATE OR REPLACE MACRO kanon_private.rule_order(kind, leaf) AS CASE kind
-    WHEN 'intervals' THEN TRY_CAST(leaf AS DECIMAL(38, 18))
-    WHEN 'dates' THEN epoch_us(kanon_private.date_moment(leaf))
-    ELSE 0
-END;
-
 -- What is left of a value when blanks and Unicode form are set aside.
 CREATE OR REPLACE MACRO kanon_private.bare_text(leaf) AS
     trim(regexp_replace(nfc_normalize(leaf), '[\s\p{Z}]+', ' ', 'g'));

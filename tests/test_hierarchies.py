@@ -414,6 +414,38 @@ def test_binding_rules(clinic: Clinic) -> None:
     assert bound.missing == ["2021-03", "soon"]
 
 
+@settings(max_examples=20, deadline=None)
+@given(
+    data=st.data(),
+    rule=st.sampled_from(
+        [
+            ({"prefix": 3}, st.text("ab* ", max_size=4)),
+            ({"intervals": [0.5, 2, 10]}, st.decimals(-30, 30, places=2).map(str)),
+            ({"dates": ["month", "year"]}, st.dates().map(str)),
+        ]
+    ),
+)
+def test_values_are_bound_to_the_labels_that_readers_see(
+    shared_clinic: Clinic, data: st.DataObject, rule: tuple[dict[str, object], st.SearchStrategy[str]]
+) -> None:
+    options, values = rule
+    if shared_clinic.database.rows("FROM kanon.hierarchies"):
+        shared_clinic.call("drop", "h")
+    height = shared_clinic.call("create", "h", **options)["height"]
+    given_values = data.draw(st.lists(values, unique=True))
+    bound = bind(shared_clinic.database, "h", given_values)
+    known = bound.values.to_pylist()
+    assert sorted(known + bound.missing) == sorted(given_values)
+    query = (
+        "SELECT value, level, kanon.generalize('h', value, level) "
+        "FROM unnest(?::VARCHAR[]) AS given(value), range(?) AS levels(level)"
+    )
+    seen = {(value, level): label for value, level, label in shared_clinic.database.rows(query, [known, height])}
+    for value, codes in zip(known, bound.level_codes, strict=True):
+        for level, labels in enumerate(bound.level_labels):
+            assert labels[int(codes[level])].as_py() == seen[value, level]
+
+
 def test_codes_of_values_that_come_step_by_step_are_found_again(clinic: Clinic) -> None:
     clinic.call("create", "zip", prefix=3)
     clinic.call("create", "day", dates=["month"])

@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 import duckdb
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -151,6 +152,37 @@ def test_rows_are_stored_in_the_order_of_what_they_show(connection: duckdb.DuckD
         stored = [row for row in rows if row[0] == release]
         assert len(stored) > 100
         assert stored == sorted(stored)
+
+
+def test_large_releases_are_stored_in_that_order_too(connection: duckdb.DuckDBPyConnection) -> None:
+    """Threads write stretches of 122,880 rows each; the order holds where classes are more than that."""
+    connection.execute(
+        "CREATE OR REPLACE TABLE t AS SELECT i AS id, hash(i) % 150000 AS q, hash(i + 1) % 7 AS s FROM range(400000) AS r(i)"
+    )
+    mask(connection, "['q']", ", sensitive => 's', effort => 'light'", k=2)
+    stored = connection.execute("SELECT kanon_class, s FROM kanon_released.v").fetchnumpy()
+    classes, values = stored["kanon_class"].astype(np.int64), stored["s"].astype(np.int64)
+    assert classes[-1] > 122_880
+    assert np.all(np.diff(classes * 7 + values) >= 0)
+
+
+def test_columns_of_any_type_are_released_as_they_are(connection: duckdb.DuckDBPyConnection) -> None:
+    columns = {
+        "huge": "(i % 3)::HUGEINT * 170141183460469231731687303715884105", "id_number": "uuid_of(i % 3)",
+        "document": "('{\"a\": ' || i % 3 || '}')::JSON", "bits": "('10' || i % 2)::BIT", "raw": "('ab' || i % 3)::BLOB",
+        "span": "INTERVAL (i % 3) DAY", "zoned": "TIMESTAMPTZ '2020-01-01 00:00:00+00' + INTERVAL (i % 3) DAY",
+        "exact": "((i % 3) * 0.00001)::DECIMAL(38, 5)", "pair": "{'a': i % 3, 'b': [i % 2]}", "many": "[i % 3, NULL]",
+        "named": "MAP{'k': i % 3}", "fixed": "[i % 3, 1]::INTEGER[2]", "grade": "('a' || i % 2)::ENUM('a0', 'a1')",
+        "real": "CASE i % 4 WHEN 0 THEN 'nan'::FLOAT WHEN 1 THEN -0.0 WHEN 2 THEN 'inf'::FLOAT END", "nothing": "NULL",
+    }  # fmt: skip
+    connection.execute("CREATE MACRO uuid_of(i) AS ('00000000-0000-0000-0000-00000000000' || i)::UUID")
+    made = ", ".join(f"{expression} AS {name}" for name, expression in columns.items())
+    connection.execute(f"CREATE TABLE t AS SELECT i AS id, i * 7 % 50 AS age, {made} FROM range(300) AS r(i)")
+    names = list(columns)
+    mask(connection, "['age']", f", sensitive => 'huge', keep => {names[1:]}, allow_unsafe_keep => {names[1:]}", k=4)
+    query = f"SELECT {', '.join(f'typeof({name}), {name}::VARCHAR AS {name}' for name in names)} FROM"
+    assert connection.execute(f"{query} v EXCEPT ALL {query} t").fetchall() == []
+    assert connection.execute("SELECT count(*) FROM v").fetchone() == (300,)
 
 
 def test_types_of_numeric_quasi_identifiers(connection: duckdb.DuckDBPyConnection) -> None:

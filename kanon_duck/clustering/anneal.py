@@ -22,10 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanon_duck.clustering.members import class_members
-from kanon_duck.clustering.parallel import Checkpoint, part, run
 from kanon_duck.encoding import LANES, Encoding
 from kanon_duck.kernels.anneal import anneal_steps, fill_losses, split_large
 from kanon_duck.kernels.neighbours import SIDES, find_neighbours
+from kanon_duck.parallel import Checkpoint, part, run
 from kanon_duck.requirement import Demand, for_rows, least_size
 
 WINDOW, WINDOW_CLASSES = 1 << 11, 320

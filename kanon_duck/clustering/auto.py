@@ -15,11 +15,11 @@ from kanon_duck.clustering.anneal import anneal
 from kanon_duck.clustering.cut import cut
 from kanon_duck.clustering.members import row_type, without_gaps
 from kanon_duck.clustering.order import order
-from kanon_duck.clustering.parallel import Checkpoint, part
 from kanon_duck.clustering.repair import fall_short, repair
 from kanon_duck.kernels.satisfies import Requirement
 from kanon_duck.microdata import Microdata
 from kanon_duck.models import PrivacyModel
+from kanon_duck.parallel import Checkpoint, part
 from kanon_duck.requirement import Demand, demand, for_rows, least_size
 
 EFFORT = {"light": 0.1, "medium": 1.0, "heavy": 10.0}

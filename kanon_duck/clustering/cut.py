@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanon_duck.clustering.members import row_type
-from kanon_duck.clustering.parallel import Checkpoint, run
 from kanon_duck.encoding import Encoding
 from kanon_duck.kernels.cut import find_last_runs, label_runs
+from kanon_duck.parallel import Checkpoint, run
 from kanon_duck.requirement import Demand, least_size
 
 SEGMENT = 1 << 16

@@ -20,9 +20,10 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_duck.clustering.parallel import Checkpoint, part, run
 from kanon_duck.encoding import Encoding
 from kanon_duck.kernels.hilbert import hilbert_keys, pack_keys
+from kanon_duck.parallel import Checkpoint, each, part, run
+from kanon_duck.sorting import sort_rows
 
 CURVE_BITS = 12
 """Most bits of a coordinate on the curve: a finer difference is too small a loss to sort by."""
@@ -108,8 +109,8 @@ def _shared(counts: NDArray[np.int64], k: int) -> float:
 def components(encoding: Encoding, curve: Curve, k: int) -> list[list[Component]]:
     """Chains of components, coarse to fine: one for each categorical attribute, one for the curve."""
     sample = encoding.codes[:: max(1, encoding.rows // SAMPLE)]
-    chains = []
-    for attribute in np.flatnonzero(~encoding.numeric):
+
+    def levels(attribute: int) -> list[Component]:
         chain = []
         for column in np.flatnonzero(encoding.attributes == attribute)[::-1]:
             counts = _counts(sample[:, column])
@@ -118,7 +119,9 @@ def components(encoding: Encoding, curve: Curve, k: int) -> list[list[Component]
                 shared = _shared(_counts(encoding.codes[:, column]), k)
             saved = max(shared * float(encoding.weights[column]), 1e-30)
             chain.append(Component(int(column), 0, len(counts) - 1, _entropy(counts) / saved))
-        chains.append(chain)
+        return chain
+
+    chains = each(levels, np.flatnonzero(~encoding.numeric).tolist())
     if curve.bits:
         dimensions = len(curve.columns)
         positions = np.sort(curve.positions(np.ascontiguousarray(sample)))
@@ -209,7 +212,7 @@ def _sorted(words: NDArray[np.uint64], checkpoint: Checkpoint) -> NDArray[np.int
     def sort(number: int, pause: Callable[[], None]) -> None:
         pause()
         place = slice(stops[number - 1] if number else 0, stops[number])
-        rows[place] = rows[place][np.lexsort(words[::-1, rows[place]])]
+        rows[place] = rows[place][sort_rows(list(words[:, rows[place]]))[0]]
 
     run([partial(sort, number) for number in range(len(stops))], checkpoint)
     return rows

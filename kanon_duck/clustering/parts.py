@@ -7,10 +7,10 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_duck.clustering.parallel import Checkpoint
 from kanon_duck.encoding import Encoding
 from kanon_duck.kernels.box import NO_CLASS
 from kanon_duck.kernels.parts import NO_PART, Attributes, Room
+from kanon_duck.parallel import Checkpoint
 
 SLICE = 2**20
 """Rows looked at between two checkpoints."""

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from kanon_duck.clustering.members import row_type
 from kanon_duck.clustering.order import alike
-from kanon_duck.clustering.parallel import Checkpoint
 from kanon_duck.encoding import Encoding
 from kanon_duck.kernels.box import NO_CLASS
 from kanon_duck.kernels.repair import NOBODY, find_unsatisfied, unite_unsatisfied
 from kanon_duck.loss import class_boxes
+from kanon_duck.parallel import Checkpoint
 from kanon_duck.requirement import Demand
 
 VISITS = 1 << 20

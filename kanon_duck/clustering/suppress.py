@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanon_duck.clustering.members import class_members
-from kanon_duck.clustering.parallel import Checkpoint
 from kanon_duck.encoding import Encoding
 from kanon_duck.kernels.suppress import suppression_steps
+from kanon_duck.parallel import Checkpoint
 from kanon_duck.requirement import Demand
 
 VISITS = 1 << 21

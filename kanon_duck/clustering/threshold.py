@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanon_duck.arguments import shown
-from kanon_duck.clustering.parallel import Checkpoint
 from kanon_duck.clustering.repair import repair, unsatisfied_classes
 from kanon_duck.encoding import Encoding
 from kanon_duck.errors import KanonError
@@ -18,6 +17,7 @@ from kanon_duck.kernels.threshold import grow
 from kanon_duck.loss import class_boxes
 from kanon_duck.microdata import Microdata
 from kanon_duck.models import PrivacyModel
+from kanon_duck.parallel import Checkpoint
 from kanon_duck.requirement import demand, least_size
 
 SAMPLE = 50

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_duck.clustering.parallel import Checkpoint
 from kanon_duck.clustering.repair import repair
 from kanon_duck.encoding import Encoding
 from kanon_duck.kernels.box import NO_CLASS
 from kanon_duck.kernels.weighted_c_means import assign_closest
 from kanon_duck.microdata import Microdata
 from kanon_duck.models import PrivacyModel
+from kanon_duck.parallel import Checkpoint
 from kanon_duck.requirement import demand, least_size
 
 MOST_ROUNDS = 20

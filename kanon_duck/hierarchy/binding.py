@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -81,20 +82,13 @@ def bind(database: Database, hierarchy: str, values: Sequence[str] | pa.Array | 
     KanonError
         When there is no such hierarchy.
     """
-    leaves = values if isinstance(values, pa.Array | pa.ChunkedArray) else texts(values)
-    database.register("kanon_values", pa.table({"leaf": leaves}))
+    given = values if isinstance(values, pa.Array | pa.ChunkedArray) else texts(values)
+    leaves = (given.combine_chunks() if isinstance(given, pa.ChunkedArray) else given).cast(pa.large_string())
     if hierarchy.lower() == FLAT:
-        height, root, selection, parameters = 1, "*", _FLAT, []
-    else:
-        stored = store.existing(database, hierarchy)
-        height, root, parameters = stored["height"], stored["root"], [hierarchy]
-        selection = _TREE if stored["kind"] in store.TREES else _RULE
-    bound = database.arrow(selection, parameters)
-    database.unregister("kanon_values")
-    known = pc.is_valid(bound["labels"])
-    missing = sorted(bound["leaf"].filter(pc.invert(known)).to_pylist())
-    bound = bound.filter(known)
-    return _with_codes(height, root, bound["leaf"].combine_chunks(), bound["labels"].combine_chunks(), missing)
+        return _bind_flat(leaves)
+    stored = store.existing(database, hierarchy)
+    bind_kind = _bind_tree if stored["kind"] in store.TREES else _bind_rule
+    return bind_kind(database, stored, leaves)
 
 
 def height(database: Database, hierarchy: str) -> int:
@@ -107,48 +101,120 @@ def root(database: Database, hierarchy: str) -> str:
     return "*" if hierarchy.lower() == FLAT else str(store.existing(database, hierarchy)["root"])
 
 
-_FLAT = """
-    SELECT leaf, CASE WHEN leaf <> '*' THEN [leaf] END AS labels FROM kanon_values ORDER BY leaf
-"""
+Level = tuple[NDArray[np.int64], pa.Array]
+"""Code of each value on a level, and the label of each code."""
+
+
+def _bind_flat(leaves: pa.Array) -> BoundHierarchy:
+    """Every value is a child of the root."""
+    is_root = pc.equal(leaves, texts(["*"])[0])
+    values = leaves.filter(pc.invert(is_root))
+    values = values.take(pc.array_sort_indices(values))
+    return _bound(1, "*", values, [_coded(values)], leaves.filter(is_root))
+
+
+def _bind_tree(database: Database, stored: dict[str, Any], leaves: pa.Array) -> BoundHierarchy:
+    """Each value has the path that is stored with its leaf."""
+    found = _read(database, _TREE, stored, leaves)
+    known = pc.is_valid(found["labels"])
+    missing = found["leaf"].filter(pc.invert(known))
+    levels = _levels(found["labels"].filter(known), stored["height"])
+    return _bound(stored["height"], stored["root"], found["leaf"].filter(known), levels, missing)
+
+
+def _bind_rule(database: Database, stored: dict[str, Any], leaves: pa.Array) -> BoundHierarchy:
+    """Each value has the labels that the rule makes of it.
+
+    Those above level 1 are made of one value for all that agree on level 1, and so on every higher one.
+    """
+    label, order = _RULES[stored["kind"]]
+    lowest = _LOWEST.format(own=label.format(level=0), parent=label.format(level=1), order=order)
+    found = _read(database, lowest, stored, leaves)
+    known = pc.is_valid(found["own"])
+    missing = found["leaf"].filter(pc.invert(known))
+    values = found["leaf"].filter(known)
+    parents, _ = _coded(found["parent"].filter(known))
+    first_children = values.take(numbers(np.flatnonzero(np.diff(parents, prepend=-1))))
+    higher = _HIGHER.format(label=label.format(level="CAST(level AS INTEGER)"), order=order)
+    above = _levels(_read(database, higher, stored, first_children)["labels"], stored["height"] - 1)
+    levels = [_coded(found["own"].filter(known)), *((codes[parents], labels) for codes, labels in above)]
+    return _bound(stored["height"], stored["root"], values, levels, missing)
+
 
 # heights rise along a path, so the highest ancestor of height at most h is the last with one
 _TREE = """
     SELECT given.leaf, CASE WHEN leaves.leaf IS NOT NULL THEN list_transform(range(stored.height), lambda h:
         leaves.path[len(list_filter(leaves.heights, lambda height: height <= h))]) END AS labels
     FROM kanon_values AS given
-    CROSS JOIN (SELECT * FROM kanon_private.hierarchies WHERE lower(hierarchy) = lower(?)) AS stored
+    CROSS JOIN (SELECT * FROM kanon_private.hierarchies WHERE hierarchy = ?) AS stored
     LEFT JOIN kanon_private.hierarchy_leaves AS leaves
         ON leaves.hierarchy = stored.hierarchy AND leaves.leaf = given.leaf
     ORDER BY leaves.position
 """
 
-_RULE = """
-    SELECT given.leaf, CASE WHEN kanon_private.rule_label(stored.kind, stored.height, stored.widths,
-            stored.decimals, stored.periods, given.leaf, 0) IS NOT NULL
-        THEN list_transform(range(stored.height), lambda level: kanon_private.rule_label(stored.kind,
-            stored.height, stored.widths, stored.decimals, stored.periods, given.leaf, level::INTEGER))
-        END AS labels
-    FROM kanon_values AS given
-    CROSS JOIN (SELECT * FROM kanon_private.hierarchies WHERE lower(hierarchy) = lower(?)) AS stored
-    ORDER BY kanon_private.rule_order(stored.kind, given.leaf),
-        CASE stored.kind WHEN 'prefix' THEN rpad(given.leaf, stored.height, ' ') END, given.leaf
+_RULES = {
+    "prefix": (
+        "kanon_private.prefix_label(given.leaf, stored.height, {level})",
+        "rpad(given.leaf, stored.height, ' ')",
+    ),
+    "intervals": (
+        "kanon_private.interval_label(given.leaf, stored.widths, stored.decimals, {level})",
+        "TRY_CAST(given.leaf AS DECIMAL(38, 18))",
+    ),
+    "dates": (
+        "kanon_private.date_label(given.leaf, stored.periods, {level})",
+        "epoch_us(kanon_private.date_moment(given.leaf))",
+    ),
+}
+"""SQL for the label of a value by each kind of rule, NULL for one that it cannot take, and for the order of values
+along which equal labels stand together, at every level."""
+
+_LOWEST = """
+    SELECT given.leaf, {own} AS own, {parent} AS parent
+    FROM kanon_values AS given CROSS JOIN (SELECT * FROM kanon_private.hierarchies WHERE hierarchy = ?) AS stored
+    ORDER BY {order}, given.leaf
+"""
+
+_HIGHER = """
+    SELECT list_transform(range(1, stored.height), lambda level: {label}) AS labels
+    FROM kanon_values AS given CROSS JOIN (SELECT * FROM kanon_private.hierarchies WHERE hierarchy = ?) AS stored
+    ORDER BY {order}, given.leaf
 """
 
 
-def _with_codes(height: int, root: str, leaves: pa.Array, labels: pa.Array, missing: list[str]) -> BoundHierarchy:
-    """Number the labels of each level along the depth-first order, where equal labels stand together."""
-    count = len(leaves)
-    coded = labels.flatten().cast(pa.large_string()).dictionary_encode()
-    table = array(coded.indices).reshape(count, height)
-    starts = np.ones((count, height), dtype=bool)
-    starts[1:] = table[1:] != table[:-1]
+def _read(database: Database, query: str, stored: dict[str, Any], leaves: pa.Array) -> dict[str, pa.Array]:
+    """What a query finds about values and a stored hierarchy, by column."""
+    database.register("kanon_values", pa.table({"leaf": leaves}))
+    found = database.arrow(query, [stored["hierarchy"]])
+    database.unregister("kanon_values")
+    return {name: found[name].combine_chunks() for name in found.column_names}
+
+
+def _levels(paths: pa.Array, height: int) -> list[Level]:
+    """The levels of labels that are listed for each value."""
+    labels = paths.flatten()
+    return [_coded(labels.take(numbers(np.arange(level, len(labels), height)))) for level in range(height)]
+
+
+def _coded(labels: pa.Array) -> Level:
+    """Number the labels of a level along the depth-first order, where equal labels stand together."""
+    starts = np.ones(len(labels), bool)
+    starts[1:] = array(pc.not_equal(labels[1:], labels[:-1]))
+    return np.cumsum(starts) - 1, labels.take(numbers(np.flatnonzero(starts))).cast(pa.large_string())
+
+
+def _bound(height: int, root: str, values: pa.Array, levels: list[Level], missing: pa.Array) -> BoundHierarchy:
+    """A hierarchy from its levels, over values in depth-first order."""
+    level_codes = np.empty((len(values), height), np.int64)
+    for level, (codes, _) in enumerate(levels):
+        level_codes[:, level] = codes
     return BoundHierarchy(
         height=height,
         root=root,
-        values=leaves.cast(pa.large_string()),
-        level_codes=np.cumsum(starts, axis=0, dtype=np.int64) - 1,
-        level_labels=[coded.dictionary.take(numbers(table[starts[:, level], level])) for level in range(height)],
-        missing=missing,
+        values=values.cast(pa.large_string()),
+        level_codes=level_codes,
+        level_labels=[labels for _, labels in levels],
+        missing=sorted(missing.to_pylist()),
     )
 
 
@@ -187,7 +253,8 @@ def in_given_order(bound: BoundHierarchy, values: pa.Array) -> BoundHierarchy:
     codes = bound.level_codes[array(pc.index_in(values, bound.values))]
     labels = []
     for level, known in enumerate(bound.level_labels):
-        _, first_places = np.unique(codes[:, level], return_index=True)
+        first_places = np.full(len(known), len(codes))
+        np.minimum.at(first_places, codes[:, level], np.arange(len(codes)))
         order = np.argsort(first_places)  # of the codes, as they come
         codes[:, level] = np.argsort(order)[codes[:, level]]
         labels.append(known.take(numbers(order)))

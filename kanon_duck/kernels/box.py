@@ -13,14 +13,15 @@ NO_CLASS = -1
 
 
 @njit(nogil=True, cache=True, no_cfunc_wrapper=True)
-def fill_boxes(codes, labels, low, high, sizes):
-    """Widen ``low`` and ``high`` (classes, width) and count ``sizes`` (classes,) by every labelled row.
+def fill_boxes(codes, labels, first, low, high, sizes):
+    """Widen ``low`` and ``high`` (classes, width) and count ``sizes`` (classes,) by every row of the classes.
 
-    ``low`` starts at the dtype's largest value, ``high`` and ``sizes`` at 0.
+    These are as many as ``low`` has room for, from number ``first`` on; other rows are passed over. ``low`` starts
+    at the dtype's largest value, ``high`` and ``sizes`` at 0.
     """
     for row in range(codes.shape[0]):
-        label = labels[row]
-        if label == NO_CLASS:
+        label = labels[row] - first
+        if label < 0 or label >= low.shape[0]:
             continue
         sizes[label] += 1
         for lane in range(0, codes.shape[1], LANES):

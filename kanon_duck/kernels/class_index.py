@@ -343,19 +343,27 @@ def _climb_totals(index, block):
 
 
 @njit(nogil=True, cache=True, no_cfunc_wrapper=True)
-def fill_tree(index):
-    """Write every class that has an entry, then sum up all blocks from the leaves to the root."""
-    for label in range(index.used[0]):
+def write_entries(index, classes):
+    """Copy classes to their leaf entries, then sum up the blocks above that concerns, each once.
+
+    For many classes this is less work than to bring the tree up to date for one after the other. Those without an
+    entry are left alone.
+    """
+    changed = np.zeros(index.children.size, np.bool_)
+    for label in classes:
         if index.entries[label] == NO_ENTRY:
             continue
         block, entry = divmod(index.entries[label], LANES)
         for j in range(index.weights.size):
             _write_column(index, block, entry, j, index.low[label, j], index.high[label, j])
         _write_totals(index, block, entry, label)
+        changed[block] = True
     for block in range(index.children.size - 1, 0, -1):
-        for j in range(index.weights.size):
-            _summarize_column(index, block, j)
-        _summarize_totals(index, block)
+        if changed[block]:
+            for j in range(index.weights.size):
+                _summarize_column(index, block, j)
+            _summarize_totals(index, block)
+            changed[index.parents[block] // LANES] = True
 
 
 @njit(nogil=True, cache=True, no_cfunc_wrapper=True)
@@ -370,7 +378,7 @@ def join_class(index, label, row):
 
 
 @njit(nogil=True, cache=True, no_cfunc_wrapper=True)
-def _set_class(index, label, low, high, size):
+def set_class(index, label, low, high, size):
     """Note a class's box and size outside the tree."""
     index.sizes[label] = size
     for j in range(low.size):
@@ -380,7 +388,7 @@ def _set_class(index, label, low, high, size):
 @njit(nogil=True, cache=True, no_cfunc_wrapper=True)
 def replace_class(index, label, low, high, size):
     """Give a class a new box and size; one of size 0 leaves the tree, so no row is sent to it."""
-    _set_class(index, label, low, high, size)
+    set_class(index, label, low, high, size)
     if size == 0:
         block, entry = divmod(index.entries[label], LANES)
         _clear_entry(index, block, entry)
@@ -412,7 +420,7 @@ def add_class(index, near, low, high, size):
         return NO_CLASS
     index.used[0] += 1
     index.entries[label] = entry
-    _set_class(index, label, low, high, size)
+    set_class(index, label, low, high, size)
     _write_class(index, label)
     return label
 

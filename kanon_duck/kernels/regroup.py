@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 from kanon_duck.kernels.box import NO_CLASS
-from kanon_duck.kernels.class_index import add_class, replace_class
+from kanon_duck.kernels.class_index import add_class, replace_class, set_class, write_entries
 from kanon_duck.kernels.partition import enlist, fit_box
 
 
@@ -32,9 +32,12 @@ def regroup(codes, labels, first, following, index, classes, starts, members, ne
     for place in range(begin, classes.size):
         label, start, stop = classes[place], starts[place], starts[place + 1]
         fit_box(low, high, codes, members, start, stop)
-        if label < index.used[0]:
-            replace_class(index, label, low, high, stop - start)
+        if label < index.used[0] and start < stop:
+            set_class(index, label, low, high, stop - start)
+        elif label < index.used[0]:
+            replace_class(index, label, low, high, 0)
         elif add_class(index, near[place], low, high, stop - start) == NO_CLASS:
             return place
         enlist(labels, first, following, label, members, start, stop)
+    write_entries(index, classes)
     return classes.size

@@ -11,7 +11,6 @@ from kanon_duck.call import Call, no_checkpoint
 from kanon_duck.clustering.auto import steps_per_row
 from kanon_duck.clustering.declared import cluster
 from kanon_duck.clustering.order import order
-from kanon_duck.clustering.parallel import part
 from kanon_duck.clustering.repair import repair
 from kanon_duck.kernels.box import NO_CLASS
 from kanon_duck.maintenance.changes import changes, classes_in, keep_numbers
@@ -20,6 +19,7 @@ from kanon_duck.maintenance.improve import improve_touched
 from kanon_duck.maintenance.optimization import optimize
 from kanon_duck.maintenance.partition import Partition, build_partition, regrouped
 from kanon_duck.maintenance.state import State
+from kanon_duck.parallel import part
 from kanon_duck.requirement import Demand, demand, least_size
 from kanon_duck.settings import Settings
 

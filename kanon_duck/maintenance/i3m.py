@@ -14,11 +14,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_duck.clustering.parallel import Checkpoint
 from kanon_duck.kernels.box import NO_CLASS
 from kanon_duck.kernels.maintain import maintain
 from kanon_duck.maintenance.changes import classes_in
 from kanon_duck.maintenance.partition import Partition, with_free_entries
+from kanon_duck.parallel import Checkpoint
 from kanon_duck.requirement import Demand, least_size
 
 NOTHING = np.empty(0, np.int64)

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from kanon_duck.clustering.parallel import Checkpoint
 from kanon_duck.kernels.cover import break_classes
 from kanon_duck.maintenance.partition import Partition
+from kanon_duck.parallel import Checkpoint
 
 
 def optimize(partition: Partition, checkpoint: Checkpoint) -> None:

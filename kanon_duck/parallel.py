@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, CancelledError, ThreadPoolExecutor, wait
 from threading import Event
+from typing import TypeVar
 
 from numba import get_num_threads
 
@@ -15,6 +16,16 @@ Checkpoint = Callable[[float | None], None]
 def part(checkpoint: Checkpoint, first: float, last: float) -> Checkpoint:
     """A checkpoint for a part of the work: its shares from 0 to 1 are those from first to last of the whole."""
     return lambda share: checkpoint(None if share is None else first + (last - first) * share)
+
+
+Given = TypeVar("Given")
+Made = TypeVar("Made")
+
+
+def each(work: Callable[[Given], Made], pieces: Iterable[Given]) -> list[Made]:
+    """What short work makes of each piece, on as many threads as numba is allowed; it must not matter on which."""
+    with ThreadPoolExecutor(max_workers=get_num_threads()) as threads:
+        return list(threads.map(work, pieces))
 
 
 PATIENCE = 0.05

@@ -71,8 +71,8 @@ def cut(encoding: Encoding, order: NDArray[np.int64], demanded: Demand, checkpoi
         for first in range(k, rows + 1, stretch):
             pause()
             find_last_runs(
-                encoding.codes, order[None], start, first, min(first + stretch - 1, rows), k, longest, demanded, penalty,
-                encoding.caps, encoding.weights, least, last_run, costs,
+                encoding.codes, order[None], start, first, min(first + stretch - 1, rows), k, longest, demanded,
+                penalty, encoding.caps, encoding.weights, least, last_run, costs,
             )  # fmt: skip
         runs[number] = label_runs(order, start, last_run, labels)
 

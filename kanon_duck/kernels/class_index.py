@@ -9,6 +9,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from kanon_duck.encoding import LANES
+from kanon_duck.kernels import INNER
 from kanon_duck.kernels.simd import (
     doubles,
     excess,
@@ -28,6 +29,8 @@ from kanon_duck.kernels.simd import (
 
 NO_CLASS = -1
 NO_ENTRY = -1
+ROOT = np.int64(0)
+"""The root block; numba would compile what it is passed to once more for a literal 0."""
 LOW, HIGH = 0, 1
 ALL_ENTRIES = (1 << LANES) - 1
 BUCKETS = 64
@@ -92,7 +95,7 @@ class ClassIndex(NamedTuple):
     parents: NDArray[np.int64]
 
 
-@njit(nogil=True, cache=True, no_cfunc_wrapper=True)
+@njit(**INNER)
 def _class_increases(block, row, caps, weights, boxes, costs, sizes, increases):
     """Rise of total information loss for each class of a leaf block that the row might join.
 
@@ -110,7 +113,7 @@ def _class_increases(block, row, caps, weights, boxes, costs, sizes, increases):
     store(increases, block, 0, fused(load(sizes, block, 0), growth, plus(load(costs, block, 0), growth)))
 
 
-@njit(nogil=True, cache=True, no_cfunc_wrapper=True)
+@njit(**INNER)
 def _entry_bounds(block, row, caps, weights, boxes, rooms, codes, costs, sizes, bounds):
     """A lower bound on the rise for every class below each entry of an inner block.
 
@@ -136,7 +139,7 @@ def _entry_bounds(block, row, caps, weights, boxes, rooms, codes, costs, sizes, 
     store(bounds, block, 0, fused(load(sizes, block, 0), safe_growth, cost))
 
 
-@njit(nogil=True, cache=True, no_cfunc_wrapper=True)
+@njit(**INNER)
 def _push(heap_bounds, heap_blocks, length, bound, block):
     """Add to a heap with the least bound first."""
     place = length
@@ -147,7 +150,7 @@ def _push(heap_bounds, heap_blocks, length, bound, block):
     heap_bounds[place], heap_blocks[place] = bound, block
 
 
-@njit(nogil=True, cache=True, no_cfunc_wrapper=True)
+@njit(**INNER)
 def _raise_first(heap_bounds, heap_blocks, length, bound):
     """Raise the bound of the first of a heap."""
     block = heap_blocks[0]
@@ -162,14 +165,14 @@ def _raise_first(heap_bounds, heap_blocks, length, bound):
     heap_bounds[place], heap_blocks[place] = bound, block
 
 
-@njit(nogil=True, cache=True, no_cfunc_wrapper=True)
+@njit(**INNER)
 def new_scratch(index):
     """What `best_class` needs to work in: bounds of entries, and a heap of the blocks whose entries they are."""
     blocks = index.children.size
     return np.empty((blocks, LANES)), np.empty(blocks), np.empty(blocks, np.int64)
 
 
-@njit(nogil=True, cache=True, no_cfunc_wrapper=True)
+@njit(**INNER)
 def best_class(index, row, scratch):
     """The class whose loss rises least when the row joins it, the lowest number among equals.
 
@@ -191,7 +194,7 @@ def best_class(index, row, scratch):
     costs, sizes, firsts, children = index.costs, index.least_sizes, index.first_classes, index.children
     bounds, heap_bounds, heap_blocks = scratch
     best, least = NO_CLASS, np.inf
-    block, length = 0, 0
+    block, length = ROOT, 0
     while block != NO_ENTRY:
         if children[block] == NO_ENTRY:
             _class_increases(block, row, caps, weights, boxes, costs, sizes, bounds)
@@ -222,14 +225,14 @@ def best_classes(index, rows, classes, increases):
         classes[i], increases[i] = best_class(index, rows[i], scratch)
 
 
-@njit(nogil=True, cache=True, no_cfunc_wrapper=True)
+@njit(**INNER)
 def _write_column(index, block, entry, j, low, high):
     """Write a class's codes in one column to a leaf entry; returns whether that changed."""
     changed = _replace(index.boxes[block, j, LOW], entry, low)
     return changed | _replace(index.boxes[block, j, HIGH], entry, high)
 
 
-@njit(nogil=True, cache=True, no_cfunc_wrapper=True)
+@njit(**INNER)
 def _write_totals(index, block, entry, label):
     """Write a class's cost, size and number to a leaf entry."""
     low, high = index.low[label], index.high[label]
@@ -241,7 +244,7 @@ def _write_totals(index, block, entry, label):
     index.first_classes[block, entry] = label
 
 
-@njit(nogil=True, cache=True, no_cfunc_wrapper=True)
+@njit(**INNER)
 def _write_class(index, label):
     """Copy a class to its leaf entry, and bring what is above it up to date in the columns that change."""
     block, entry = divmod(index.entries[label], LANES)
@@ -252,12 +255,12 @@ def _write_class(index, label):
     _climb_totals(index, block)
 
 
-@njit(nogil=True, cache=True, no_cfunc_wrapper=True)
+@njit(**INNER)
 def _clear_entry(index, block, entry):
     """Empty a leaf entry: no row is ever sent to it, and it widens no hull."""
-    largest = index.boxes.dtype.type(-1)
+    code = index.boxes.dtype.type
     for j in range(index.weights.size):
-        if _write_column(index, block, entry, j, largest, 0):
+        if _write_column(index, block, entry, j, code(-1), code(0)):
             _climb_column(index, block, j)
     index.costs[block, entry] = np.inf
     index.least_sizes[block, entry] = np.finfo(np.float64).max
@@ -265,7 +268,7 @@ def _clear_entry(index, block, entry):
     _climb_totals(index, block)
 
 
-@njit(nogil=True, cache=True, no_cfunc_wrapper=True)
+@njit(**INNER)
 def _replace(array, place, value):
     """Write a value; returns whether that changed the array."""
     changed = array[place] != value
@@ -273,7 +276,7 @@ def _replace(array, place, value):
     return changed
 
 
-@njit(nogil=True, cache=True, no_cfunc_wrapper=True)
+@njit(**INNER)
 def _summarize_codes(index, block, j, parent, place):
     """Sum up the single codes of a block in one level column; returns whether that changed."""
     leaf = index.children[block] == NO_ENTRY
@@ -293,7 +296,7 @@ def _summarize_codes(index, block, j, parent, place):
     return changed
 
 
-@njit(nogil=True, cache=True, no_cfunc_wrapper=True)
+@njit(**INNER)
 def _summarize_column(index, block, j):
     """Sum up a block in one column in its parent's entry; returns whether that changed."""
     parent, place = divmod(index.parents[block], LANES)
@@ -314,14 +317,14 @@ def _summarize_column(index, block, j):
     return changed
 
 
-@njit(nogil=True, cache=True, no_cfunc_wrapper=True)
+@njit(**INNER)
 def _climb_column(index, block, j):
     """After a change of a leaf block in one column, bring the entries above it up to date."""
     while index.parents[block] != NO_ENTRY and _summarize_column(index, block, j):
         block = index.parents[block] // LANES
 
 
-@njit(nogil=True, cache=True, no_cfunc_wrapper=True)
+@njit(**INNER)
 def _summarize_totals(index, block):
     """Sum up costs, sizes and class numbers of a block in its parent's entry; returns whether that changed."""
     parent, place = divmod(index.parents[block], LANES)
@@ -335,7 +338,7 @@ def _summarize_totals(index, block):
     return changed | _replace(index.first_classes[parent], place, first)
 
 
-@njit(nogil=True, cache=True, no_cfunc_wrapper=True)
+@njit(**INNER)
 def _climb_totals(index, block):
     """After a change of a leaf block's costs, sizes or class numbers, bring the entries above it up to date."""
     while index.parents[block] != NO_ENTRY and _summarize_totals(index, block):
@@ -366,7 +369,7 @@ def write_entries(index, classes):
             changed[index.parents[block] // LANES] = True
 
 
-@njit(nogil=True, cache=True, no_cfunc_wrapper=True)
+@njit(**INNER)
 def join_class(index, label, row):
     """Take a row into a class: its box and its size grow."""
     low, high = index.low[label], index.high[label]
@@ -377,7 +380,7 @@ def join_class(index, label, row):
     _write_class(index, label)
 
 
-@njit(nogil=True, cache=True, no_cfunc_wrapper=True)
+@njit(**INNER)
 def set_class(index, label, low, high, size):
     """Note a class's box and size outside the tree."""
     index.sizes[label] = size
@@ -397,7 +400,7 @@ def replace_class(index, label, low, high, size):
         _write_class(index, label)
 
 
-@njit(nogil=True, cache=True, no_cfunc_wrapper=True)
+@njit(**INNER)
 def _free_entry(index, near):
     """An empty leaf entry in the block of class ``near`` or in the nearest of its neighbours, or NO_ENTRY."""
     own = index.entries[near] // LANES

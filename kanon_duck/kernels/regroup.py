@@ -35,7 +35,7 @@ def regroup(codes, labels, first, following, index, classes, starts, members, ne
         if label < index.used[0] and start < stop:
             set_class(index, label, low, high, stop - start)
         elif label < index.used[0]:
-            replace_class(index, label, low, high, 0)
+            replace_class(index, label, low, high, stop - start)
         elif add_class(index, near[place], low, high, stop - start) == NO_CLASS:
             return place
         enlist(labels, first, following, label, members, start, stop)

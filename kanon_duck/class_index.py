@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 from kanon_duck.clustering.order import alike
 from kanon_duck.encoding import LANES, Encoding
 from kanon_duck.kernels import class_index as kernels
-from kanon_duck.kernels.box import fill_boxes
 from kanon_duck.kernels.class_index import ALL_ENTRIES, BUCKETS, HIGH, LOW, NO_ENTRY, ClassIndex
+from kanon_duck.loss import class_boxes
 
 Number = TypeVar("Number", bound=np.integer)
 
@@ -46,11 +46,7 @@ def build_index(encoding: Encoding, labels: NDArray[np.int64]) -> ClassIndex:
     -------
     ClassIndex
     """
-    classes = int(labels.max(initial=-1)) + 1
-    low = np.full((classes, encoding.codes.shape[1]), np.iinfo(encoding.codes.dtype).max, encoding.codes.dtype)
-    high = np.zeros_like(low)
-    sizes = np.zeros(classes, np.int64)
-    fill_boxes(encoding.codes, labels, 0, low, high, sizes)
+    low, high, sizes = class_boxes(encoding.codes, labels)
     return index_boxes(low, high, sizes, encoding.caps, encoding.weights, alike(encoding, low, high))
 
 

@@ -23,14 +23,14 @@ def class_boxes(codes: NDArray[Any], labels: NDArray[np.int64]) -> tuple[NDArray
     codes : uint16 or uint32, shape (n, width)
         Encoded rows.
     labels : int64, shape (n,)
-        Class of each row, 0 to m - 1, each in use; -1 for a row in no class.
+        Class of each row, 0 to m - 1; -1 for a row in no class.
 
     Returns
     -------
     low, high : dtype of ``codes``, shape (m, width)
-        Smallest and largest code of the class per column.
+        Smallest and largest code of the class per column; the largest there is and 0 where it has no rows.
     sizes : int64, shape (m,)
-        Rows of the class, at least 1.
+        Rows of the class.
     """
     classes = int(labels.max(initial=-1)) + 1
     low = np.full((classes, codes.shape[1]), np.iinfo(codes.dtype).max, codes.dtype)

@@ -21,6 +21,7 @@ from kanon_duck.catalog import members_table, values_table
 from kanon_duck.coding import NULL_LEAF, UNKNOWN_LEAF, Coded
 from kanon_duck.hierarchy import BoundHierarchy, bind, canonical_text, in_given_order
 from kanon_duck.microdata import Attribute, CategoricalAttribute, Microdata, NumericAttribute, encoding_of
+from kanon_duck.parallel import each
 from kanon_duck.sensitive import codes_of, reading
 from kanon_duck.settings import Settings
 from kanon_duck.snapshot import SNAPSHOT, private_names
@@ -189,15 +190,15 @@ def load_members(
         array[rows] = values
         return array
 
-    attributes: list[Attribute] = []
-    for place, template in enumerate(templates):
+    def loaded(place: int) -> Attribute:
+        template = templates[place]
         if isinstance(template, CategoricalAttribute):
-            attributes.append(replace(template, leaf=by_row(data[f"leaf_{place}"], np.int32, NULL_LEAF)))
-        else:
-            low = by_row(data[f"low_{place}"], np.int64)
-            high = by_row(data[f"high_{place}"], np.int64) if f"high_{place}" in data else low
-            missing = by_row(data[f"missing_{place}"], bool, 1)
-            attributes.append(replace(template, low=low, high=high, missing=missing))
+            return replace(template, leaf=by_row(data[f"leaf_{place}"], np.int32, NULL_LEAF))
+        low = by_row(data[f"low_{place}"], np.int64)
+        high = by_row(data[f"high_{place}"], np.int64) if f"high_{place}" in data else low
+        return replace(template, low=low, high=high, missing=by_row(data[f"missing_{place}"], bool, 1))
+
+    attributes = each(loaded, range(len(templates)))
     sensitive = codes_of(settings.model, data)
     if sensitive is not None:
         places = np.zeros(n, np.int64)  # codes of row numbers not in use are those of some member

@@ -29,14 +29,14 @@ from kanon_duck.kernels.simd import (
 
 NO_CLASS = -1
 NO_ENTRY = -1
+ROOT = np.int64(0)
+"""The root block; numba would compile what it is passed to once more for a literal 0."""
 LOW, HIGH = 0, 1
 ALL_ENTRIES = (1 << LANES) - 1
 BUCKETS = 64
 """Codes of a level column are told apart modulo this number, one 16-bit word for each."""
 ROUNDING = 2.0**-22
 """More than the relative error of a float32 sum for each of its terms."""
-ROOT, EMPTY = np.int64(0), np.int64(0)
-"""Block where a search begins, and length of a heap then; numba compiles once more for a literal 0."""
 REACH = 64
 """How many leaf blocks to either side a new class may stand from the one it was split from."""
 
@@ -165,14 +165,14 @@ def _raise_first(heap_bounds, heap_blocks, length, bound):
     heap_bounds[place], heap_blocks[place] = bound, block
 
 
-@njit(nogil=True, cache=True, no_cfunc_wrapper=True)
+@njit(**INNER)
 def new_scratch(index):
     """What `best_class` needs to work in: bounds of entries, and a heap of the blocks whose entries they are."""
     blocks = index.children.size
     return np.empty((blocks, LANES)), np.empty(blocks), np.empty(blocks, np.int64)
 
 
-@njit(nogil=True, cache=True, no_cfunc_wrapper=True)
+@njit(**INNER)
 def best_class(index, row, scratch):
     """The class whose loss rises least when the row joins it, the lowest number among equals.
 
@@ -194,7 +194,7 @@ def best_class(index, row, scratch):
     costs, sizes, firsts, children = index.costs, index.least_sizes, index.first_classes, index.children
     bounds, heap_bounds, heap_blocks = scratch
     best, least = NO_CLASS, np.inf
-    block, length = ROOT, EMPTY
+    block, length = ROOT, 0
     while block != NO_ENTRY:
         if children[block] == NO_ENTRY:
             _class_increases(block, row, caps, weights, boxes, costs, sizes, bounds)
@@ -258,9 +258,9 @@ def _write_class(index, label):
 @njit(**INNER)
 def _clear_entry(index, block, entry):
     """Empty a leaf entry: no row is ever sent to it, and it widens no hull."""
-    largest = index.boxes.dtype.type(-1)
+    code = index.boxes.dtype.type
     for j in range(index.weights.size):
-        if _write_column(index, block, entry, j, largest, 0):
+        if _write_column(index, block, entry, j, code(-1), code(0)):
             _climb_column(index, block, j)
     index.costs[block, entry] = np.inf
     index.least_sizes[block, entry] = np.finfo(np.float64).max
@@ -369,7 +369,7 @@ def write_entries(index, classes):
             changed[index.parents[block] // LANES] = True
 
 
-@njit(nogil=True, cache=True, no_cfunc_wrapper=True)
+@njit(**INNER)
 def join_class(index, label, row):
     """Take a row into a class: its box and its size grow."""
     low, high = index.low[label], index.high[label]
@@ -380,7 +380,7 @@ def join_class(index, label, row):
     _write_class(index, label)
 
 
-@njit(nogil=True, cache=True, no_cfunc_wrapper=True)
+@njit(**INNER)
 def set_class(index, label, low, high, size):
     """Note a class's box and size outside the tree."""
     index.sizes[label] = size

@@ -34,7 +34,10 @@ from tests.test_real_data import load_adult, mask
 
 @dataclass(frozen=True)
 class Number:
-    """A numeric quasi-identifier from 0 to ``high``; ``between``: with values halfway between its steps."""
+    """A numeric quasi-identifier from 0 to ``high``; ``between``: with values halfway between its steps.
+
+    Where 0 is all of it there is nothing to lose a share of.
+    """
 
     high: int
     between: bool
@@ -56,7 +59,8 @@ class Number:
         high = low + width - (not self.between)
         low = max(low, min(0, value // 1))
         high = min(high, max(self.high, -(-value // 1)))
-        return inside // width, low, high, min(Fraction(high - low, max(self.high, 1)), Fraction(1))
+        share = min(Fraction(high - low, self.high), Fraction(1)) if self.high else Fraction(0)
+        return inside // width, low, high, share
 
 
 def tree_at(tree: Tree, value: str | None, level: int) -> tuple[Any, Fraction]:

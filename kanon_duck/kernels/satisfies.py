@@ -11,9 +11,7 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from kanon_duck.kernels import INNER
-
-TOLERANCE = 1e-9
-"""See `kanon_duck.models`."""
+from kanon_duck.models import TOLERANCE
 
 
 class Closeness(NamedTuple):

@@ -29,10 +29,15 @@ def filled(values: pa.Array, number: int) -> pa.Array:
     return values.fill_null(numbers(np.array([number], np.int32))[0])
 
 
+def in_one_piece(values: pa.ChunkedArray) -> pa.Array:
+    """The array that chunks are part of."""
+    return values.combine_chunks() if values.num_chunks else pa.nulls(0, values.type)
+
+
 def array(values: pa.Array | pa.ChunkedArray) -> NDArray[Any]:
     """Numbers or booleans without NULLs as a NumPy array, which may share their memory."""
     if isinstance(values, pa.ChunkedArray):
-        values = values.combine_chunks()
+        values = in_one_piece(values)
     if pa.types.is_boolean(values.type):
         return np.from_dlpack(values.cast(pa.uint8())).view(np.bool_)
     return np.from_dlpack(values)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sqlglot import exp
 
 from kanon_duck.arguments import shown
-from kanon_duck.arrow import array, filled, texts
+from kanon_duck.arrow import array, filled, in_one_piece, texts
 from kanon_duck.errors import KanonError
 from kanon_duck.hierarchy import BoundHierarchy, bind, canonical_text, extended, remedy, resembling_leaves
 from kanon_duck.microdata import Attribute, CategoricalAttribute, Microdata, NumericAttribute, encoding_of
@@ -316,7 +316,7 @@ def _read(database: Database, query: str) -> tuple[dict[str, NDArray[Any]], dict
 
 def _numbered(column: pa.ChunkedArray) -> Texts:
     """The texts of a column by number."""
-    coded = column.dictionary_encode().combine_chunks()
+    coded = in_one_piece(column.dictionary_encode())
     return Texts(array(filled(coded.indices, len(coded.dictionary))), coded.dictionary.cast(pa.large_string()))
 
 

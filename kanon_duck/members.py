@@ -16,7 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from sqlglot import exp
 
-from kanon_duck.arrow import numbers
+from kanon_duck.arrow import in_one_piece, numbers
 from kanon_duck.catalog import members_table, values_table
 from kanon_duck.coding import NULL_LEAF, UNKNOWN_LEAF, Coded
 from kanon_duck.hierarchy import BoundHierarchy, bind, canonical_text, in_given_order
@@ -145,7 +145,7 @@ def known_hierarchies(database: Database, number: int, settings: Settings) -> di
     for place, declared in enumerate(settings.quasi_identifiers):
         if declared.hierarchy is not None:
             query = f"SELECT value FROM {values_table(number)} WHERE quasi_identifier = {place} ORDER BY leaf"
-            values = database.arrow(query).column("value").combine_chunks().cast(pa.large_string())
+            values = in_one_piece(database.arrow(query).column("value")).cast(pa.large_string())
             found[place] = in_given_order(bind(database, declared.hierarchy, values), values)
     return found
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kanon_duck.arrow import numbers, texts
+from kanon_duck.arrow import array, numbers, texts
 
 
 @settings(deadline=None)  # the first array of pyarrow loads pandas
@@ -20,9 +20,9 @@ from kanon_duck.arrow import numbers, texts
 def test_numbers_are_those_of_pyarrow(values: list[int | None], dtype: str) -> None:
     filled = np.array([0 if value is None else value for value in values], dtype)
     missing = np.array([value is None for value in values], bool)
-    array = numbers(filled, missing)
-    array.validate(full=True)
-    assert array.equals(pa.array(filled, mask=missing))
+    made = numbers(filled, missing)
+    made.validate(full=True)
+    assert made.equals(pa.array(filled, mask=missing))
     assert numbers(filled).equals(pa.array(filled))
 
 
@@ -30,12 +30,18 @@ def test_numbers_need_not_stand_side_by_side() -> None:
     assert numbers(np.arange(10)[::3]).to_pylist() == [0, 3, 6, 9]
 
 
+def test_no_chunks_are_an_empty_array() -> None:
+    for dtype, expected in ((pa.int64(), np.int64), (pa.bool_(), np.bool_)):
+        found = array(pa.chunked_array([], dtype))
+        assert (found.dtype, found.shape) == (expected, (0,))
+
+
 @settings(deadline=None)
 @given(st.lists(st.text(st.characters(codec="utf-8"))))
 def test_texts_are_those_of_pyarrow(values: list[str]) -> None:
-    array = texts(values)
-    array.validate(full=True)
-    assert array.equals(pa.array(values, pa.large_string()))
+    made = texts(values)
+    made.validate(full=True)
+    assert made.equals(pa.array(values, pa.large_string()))
 
 
 MASK = """
@@ -44,8 +50,11 @@ import kanon_duck
 connection = kanon_duck.connect()
 connection.execute("CREATE TABLE people AS SELECT i AS id, i % 7 AS age, 'x' || i % 3 AS place FROM range(50) AS t(i)")
 connection.execute("CALL kanon.create_masked_view('masked', source => 'people', key => 'id', k => 5, "
-                   "quasi_identifiers => ['age', 'place'])")
+                   "quasi_identifiers => ['age', 'place'], secure => false)")
 assert len(connection.execute("FROM masked").fetchall()) == 50
+connection.execute("DELETE FROM people WHERE id < 3")
+connection.execute("CALL kanon.refresh('masked')")
+assert len(connection.execute("FROM masked").fetchall()) == 47
 assert "pandas" not in sys.modules
 """
 

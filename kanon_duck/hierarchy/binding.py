@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from sqlglot import exp
 
-from kanon_duck.arrow import array, filled, numbers, texts
+from kanon_duck.arrow import array, filled, in_one_piece, numbers, texts
 from kanon_duck.hierarchy import store
 from kanon_duck.sql import Database
 
@@ -83,7 +83,7 @@ def bind(database: Database, hierarchy: str, values: Sequence[str] | pa.Array | 
         When there is no such hierarchy.
     """
     given = values if isinstance(values, pa.Array | pa.ChunkedArray) else texts(values)
-    leaves = (given.combine_chunks() if isinstance(given, pa.ChunkedArray) else given).cast(pa.large_string())
+    leaves = (in_one_piece(given) if isinstance(given, pa.ChunkedArray) else given).cast(pa.large_string())
     if hierarchy.lower() == FLAT:
         return _bind_flat(leaves)
     stored = store.existing(database, hierarchy)
@@ -187,7 +187,7 @@ def _read(database: Database, query: str, stored: dict[str, Any], leaves: pa.Arr
     database.register("kanon_values", pa.table({"leaf": leaves}))
     found = database.arrow(query, [stored["hierarchy"]])
     database.unregister("kanon_values")
-    return {name: found[name].combine_chunks() for name in found.column_names}
+    return {name: in_one_piece(found[name]) for name in found.column_names}
 
 
 def _levels(paths: pa.Array, height: int) -> list[Level]:

@@ -193,6 +193,12 @@ def released_people(number: int) -> str:
     return f"(FROM {members_table(number)} JOIN {classes_table(number)} USING (class))"
 
 
+def one_of_each(classes: exp.Select) -> exp.Select:
+    """One of the classes that are a reader class together, for each that some classes belong to."""
+    lowest = exp.select("min(class)").from_(classes.subquery()).group_by("reader_class")
+    return exp.select("*").from_(classes.subquery()).where(exp.column("class").isin(query=lowest))
+
+
 def class_losses(database: Database, number: int, settings: Settings) -> tuple[dict[str, float], float]:
     """Information loss of each quasi-identifier, and their sum."""
     names = [each.name for each in settings.quasi_identifiers]
@@ -229,7 +235,7 @@ def _diversity(number: int, settings: Settings, condition: str) -> str:
                CAST(max(frequency) / {size} AS DOUBLE) AS max_frequency
         FROM (
             SELECT reader_class, {frequency}
-            FROM {members_table(number)} JOIN {classes_table(number)} USING (class) {condition}
+            FROM {released_people(number)} {condition}
             GROUP BY reader_class, sensitive_{place}
         ) GROUP BY reader_class
         """

@@ -18,6 +18,7 @@ from kanon_duck.catalog import (
     released_table,
     retired_table,
 )
+from kanon_duck.classes import one_of_each
 from kanon_duck.release import CLASS, FROM_RELEASE, TO_RELEASE, released_columns
 from kanon_duck.settings import Settings
 from kanon_duck.sql import Database
@@ -58,14 +59,13 @@ def keep_history(database: Database, settings: Settings, number: int, release: i
         return exp.true() if ended is None else reader_class.isin(query=exp.select("reader_class").from_(ended))
 
     older = exp.select("*").from_(classes_table(number)).where(exp.column("from_release") < _number(release))
-    classes = older.where(is_ended(exp.column("reader_class"))).subquery("classes")
-    one_of_each = exp.select("min(class)").from_(classes).group_by("reader_class")
+    classes = one_of_each(older.where(is_ended(exp.column("reader_class"))))
     cells = exp.select(
         *(exp.column(source).as_(name, quoted=True) for name, source in _cells(settings).items()),
         "reader_class",
         "from_release",
     )
-    cells = cells.from_(classes).where(exp.column("class").isin(query=one_of_each))
+    cells = cells.from_(classes.subquery())
     database.execute(exp.insert(cells, history_classes_table(settings.name), copy=False))
     rows = exp.select(*_quoted(_own(settings)), *_quoted(VERSION), _number(release)).from_(released)
     rows = rows.where(is_ended(exp.column(CLASS, quoted=True)))

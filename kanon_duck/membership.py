@@ -20,7 +20,7 @@ from kanon_duck.catalog import (
     versions_table,
     vulnerable_table,
 )
-from kanon_duck.classes import ENDED
+from kanon_duck.classes import ENDED, released_people
 from kanon_duck.maintenance.changes import rows_of
 from kanon_duck.members import hash_of
 from kanon_duck.release import released_columns
@@ -58,9 +58,9 @@ def create_membership(database: Database, number: int, settings: Settings) -> No
         return
     own = ", ".join([f"{person(settings)} AS person", *own_columns(settings)])
     cells = ", ".join(["reader_class", "from_release", *cell_columns(settings)])
-    joined = f"{members_table(number)} JOIN {classes_table(number)} USING (class)"
     database.execute(
-        f"CREATE TABLE {stays_table(number)} AS SELECT {own}, reader_class, from_release FROM {joined} LIMIT 0"
+        f"CREATE TABLE {stays_table(number)} AS "
+        f"SELECT {own}, reader_class, from_release FROM {released_people(number)} LIMIT 0"
     )
     database.execute(
         f"CREATE TABLE {versions_table(number)} AS SELECT {cells}, CAST(0 AS BIGINT) AS to_release "

@@ -15,7 +15,7 @@ from kanon_duck.catalog import (
     released_table,
 )
 from kanon_duck.check import class_sizes, released_measures
-from kanon_duck.classes import ENDED, class_losses, class_summary, least_diversity, released_people
+from kanon_duck.classes import ENDED, class_losses, class_summary, least_diversity, one_of_each, released_people
 from kanon_duck.diversity import measure, persons
 from kanon_duck.errors import KanonError
 from kanon_duck.loss import average_class_size
@@ -104,11 +104,10 @@ def _rows(number: int, settings: Settings, release: int) -> exp.Select:
     lists = {name: f"list({name} ORDER BY {', '.join(own)})" for name in own} or {"one_each": "range(count(*))"}
     together = exp.select("reader_class", *(f"{made} AS {name}" for name, made in lists.items()))
     together = together.from_(members.subquery()).group_by("reader_class")
-    one_of_each = exp.select("min(class)").from_(classes.subquery()).group_by("reader_class")
     in_order = (
         exp.select("*")
         .from_(together.subquery())
-        .join(classes.where(exp.column("class").isin(query=one_of_each)).subquery(), using=["reader_class"])
+        .join(one_of_each(classes).subquery(), using=["reader_class"])
         .order_by("reader_class")
     )
     kept = exp.Star(except_=[exp.to_identifier(name) for name in lists])

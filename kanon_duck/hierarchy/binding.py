@@ -18,7 +18,6 @@ from kanon_duck.sql import Database
 
 NO_CODE = -1
 
-
 FLAT = "flat"
 """The hierarchy that is always there: every value a child of the root."""
 
@@ -230,8 +229,8 @@ def extended(known: BoundHierarchy, new: BoundHierarchy) -> BoundHierarchy:
     labels = []
     for level, (old_labels, new_labels) in enumerate(zip(known.level_labels, new.level_labels, strict=True)):
         # a level never has the same label twice, so labels tell which codes there are already
-        code = array(filled(pc.index_in(new_labels, old_labels), -1))
-        fresh = code < 0
+        code = array(filled(pc.index_in(new_labels, old_labels), NO_CODE))
+        fresh = code == NO_CODE
         code = np.where(fresh, len(old_labels) + np.cumsum(fresh) - 1, code)
         codes[:, level] = code[new.level_codes[:, level]]
         labels.append(pa.concat_arrays([old_labels, new_labels.take(numbers(np.flatnonzero(fresh)))]))

@@ -184,47 +184,53 @@ def _closeness(
     place: int,
     attribute: SensitiveAttribute,
 ) -> Measure:
-    """Greatest distance between the values of a class and those of all rows."""
+    """Greatest distance between the values of a class and those of all rows.
+
+    Of whom several rows are about, each value counts once, and once for every node above it.
+    """
     assert model.t is not None
     column = f"sensitive_{place}"
+    source = f"{relation} AS released"
     if has_nodes(model, attribute):
         levels = [f"nodes_{place}.level_{level}" for level in range(height(database, str(attribute.hierarchy)))]
-        joined = joined_nodes(place, attribute, "released")
+        source += f" {joined_nodes(place, attribute, 'released')}"
     else:
         levels = [position(column, attribute.column_type) if is_ordered(attribute) else column]
-        joined = ""
+    of_class = "".join(f"{each}, " for each in classes)
+    of_values = ", ".join(f"{level} AS value_{number}" for number, level in enumerate(levels))
+    counted = "count(*)" if model.unit is None else f"count(DISTINCT {PERSON})"
+    in_class = f"(SELECT {of_class} {of_values}, count(*) AS rows, {counted} AS frequency FROM {source} GROUP BY ALL)"
+    # who is in several classes has a value once in the table
+    in_table = f"(SELECT {of_values}, {counted} AS frequency FROM {source} GROUP BY ALL)"
+    class_number = f"dense_rank() OVER (ORDER BY {', '.join(classes)})" if classes else "1"
     distances: list[NDArray[np.float64]] = []
     rows: NDArray[Any] = np.empty(0)
-    table: NDArray[Any]
-    for level in levels:
-        numbered = f"dense_rank() OVER (ORDER BY {', '.join(classes)})" if classes else "1"
+    for level in range(len(levels)):
         data = database.numpy(
             f"""
             WITH pairs AS (
-                SELECT {"".join(f"{each}, " for each in classes)} {level} AS value, count(*) AS rows,
-                       {"count(*)" if model.unit is None else f"count(DISTINCT {PERSON})"} AS frequency
-                FROM {relation} AS released {joined} GROUP BY ALL
+                SELECT {of_class} value_{level} AS value, sum(rows)::BIGINT AS rows,
+                       sum(frequency)::BIGINT AS frequency
+                FROM {in_class} GROUP BY ALL
             )
-            SELECT {numbered} - 1 AS class, dense_rank() OVER (ORDER BY value NULLS FIRST) - 1 AS code, rows, frequency
+            SELECT {class_number} - 1 AS class, dense_rank() OVER (ORDER BY value NULLS FIRST) - 1 AS code,
+                   rows, frequency
             FROM pairs ORDER BY class, code
             """
         )
         rows = np.bincount(data["class"], data["rows"])
-        if model.unit is None:
-            table = np.bincount(data["code"], data["frequency"])
-        else:  # who is in several classes has a value once in the table
-            table = _of_table(database, f"{relation} AS released {joined}", level)
-        distances.append(_distances(data["class"], data["code"], data["frequency"], table, is_ordered(attribute)))
+        found = database.numpy(
+            f"""
+            SELECT sum(frequency)::BIGINT AS frequency FROM {in_table}
+            GROUP BY value_{level} ORDER BY value_{level} NULLS FIRST
+            """
+        )
+        distances.append(
+            _distances(data["class"], data["code"], data["frequency"], found["frequency"], is_ordered(attribute))
+        )
     distance = np.mean(distances, axis=0)
     violating = rows[distance > model.t + TOLERANCE].sum()
     return Measure("t", attribute.name, model.t, float(distance.max(initial=0.0)), int(violating))
-
-
-def _of_table(database: Database, source: str, value: str) -> NDArray[np.float64]:
-    """Persons that have each value in the whole relation, by the rank of the value."""
-    counts = f"SELECT {value} AS value, count(DISTINCT {PERSON}) AS persons FROM {source} GROUP BY ALL"
-    found = database.numpy(f"SELECT persons FROM ({counts}) ORDER BY value NULLS FIRST")
-    return np.asarray(found["persons"], np.float64)
 
 
 def _distances(

@@ -59,12 +59,19 @@ def demand(model: PrivacyModel, sensitive: Sensitive | None, present: NDArray[np
 def _closeness(t: float, sensitive: Sensitive, persons: NDArray[np.int64], present: NDArray[np.bool_]) -> Closeness:
     """What t-closeness demands; distances are to the shares among the present rows."""
     levels = _all_numbered(sensitive.levels)
-    shares = [_shares(codes, persons, present) for codes in levels]
+    attribute = np.array(sensitive.attribute, np.int64)
+    # a person may have several values, each once: distances are between distributions of values
+    number_of_persons = int(persons.max(initial=0)) + 1
+    lowest = levels[np.unique(attribute, return_index=True)[1]]
+    holdings = _all_numbered(lowest * number_of_persons + persons) if persons.size else lowest[:, :0]
+    shares = [_shares(codes, holdings[of], present) for codes, of in zip(levels, attribute, strict=True)]
     cumulative = [np.cumsum(each) for each in shares]
     return Closeness(
         t=t,
         levels=levels,
-        attribute=np.array(sensitive.attribute, np.int64),
+        attribute=attribute,
+        holdings=holdings,
+        number_of_holdings=int(holdings.max(initial=0)) + 1,
         ordered=np.array(sensitive.ordered, bool),
         starts=np.cumsum([0] + [len(each) for each in shares]),
         shares=np.concatenate([np.empty(0), *shares]),
@@ -91,7 +98,11 @@ def for_rows(demanded: Demand, rows: NDArray[np.int64]) -> Demand:
         return demanded
     closeness = demanded.closeness
     if closeness is not None:
-        closeness = closeness._replace(levels=closeness.levels.take(rows, axis=1))
+        holdings = closeness.holdings
+        closeness = closeness._replace(
+            levels=closeness.levels.take(rows, axis=1),
+            holdings=holdings.take(rows, axis=1) if holdings.size else holdings,
+        )
     return demanded._replace(
         persons=demanded.persons[rows] if demanded.persons.size else demanded.persons,
         values=demanded.values.take(rows, axis=1),
@@ -115,11 +126,10 @@ def _all_numbered(codes: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.array([_numbered(each) for each in codes], np.int64).reshape(codes.shape)
 
 
-def _shares(codes: NDArray[np.int64], persons: NDArray[np.int64], present: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Share of the present rows that has each code; for each person a code counts once."""
+def _shares(codes: NDArray[np.int64], holdings: NDArray[np.int64], present: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Share of the present rows that has each code; equal holdings, where there are any, count once."""
     counted = codes[present]
-    if persons.size:
-        number = int(persons.max()) + 1
-        counted = np.unique(counted * number + persons[present]) // number
+    if holdings.size:
+        counted = counted[np.unique(holdings[present], return_index=True)[1]]
     frequencies = np.bincount(counted, minlength=int(codes.max(initial=-1)) + 1)
     return frequencies / max(len(counted), 1)

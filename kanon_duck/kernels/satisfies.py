@@ -26,6 +26,11 @@ class Closeness(NamedTuple):
         below the root, for others one column.
     attribute : int64, shape (columns,)
         Which attribute each column belongs to, rising.
+    holdings : int64, shape (attributes, n) or (attributes, 0)
+        Number, from 0, of the pair of person and value in each row, which counts once: two values of a person count
+        twice for a node above both. Empty where each row is a person of its own.
+    number_of_holdings : int
+        1 where ``holdings`` is empty.
     ordered : bool, shape (columns,)
         Whether the numbers of a column stand for an order.
     starts : int64, shape (columns + 1,)
@@ -39,6 +44,8 @@ class Closeness(NamedTuple):
     t: float
     levels: NDArray[np.int64]
     attribute: NDArray[np.int64]
+    holdings: NDArray[np.int64]
+    number_of_holdings: int
     ordered: NDArray[np.bool_]
     starts: NDArray[np.int64]
     shares: NDArray[np.float64]
@@ -275,8 +282,8 @@ def _close_enough(members, number, first, stop, requirement):
         while column < closeness.attribute.size and closeness.attribute[column] == attribute:
             start, end = closeness.starts[column], closeness.starts[column + 1]
             different = _frequencies(
-                members, number, first, stop, closeness.levels[column], requirement.persons,
-                requirement.number_of_persons, keys, found, frequencies,
+                members, number, first, stop, closeness.levels[column], closeness.holdings[attribute],
+                closeness.number_of_holdings, keys, found, frequencies,
             )  # fmt: skip
             if closeness.ordered[column]:
                 distance += _apart_in_order(

@@ -1,13 +1,14 @@
-"""I3M+ and I3M-: classes that lost rows are put in order, rows without a class are placed."""
+"""Maintenance: classes that lost rows are put in order, rows without a class are placed."""
 
 from __future__ import annotations
 
 import numpy as np
 from numba import njit
 
+from kanon_duck.kernels import INNER
 from kanon_duck.kernels.box import NO_CLASS
 from kanon_duck.kernels.class_index import add_class, best_class, new_scratch, replace_class
-from kanon_duck.kernels.partition import NO_ROW, clear_box, enlist, fit_box, gather, join_box, sort_rows
+from kanon_duck.kernels.partition import NO_ROW, clear_box, enlist, fit_box, gather, join_box, sort_rows, widen_box
 from kanon_duck.kernels.satisfies import satisfies
 from kanon_duck.kernels.split import divide
 
@@ -19,13 +20,58 @@ LOOK_UP = 400
 
 
 @njit(nogil=True, cache=True, no_cfunc_wrapper=True)
-def maintain(codes, labels, first, following, index, classes, rows, position, unsplit, k, demanded):
-    """A stretch of I3M- for ``classes``, then of I3M+ for ``rows``; called again it goes on from there.
+def tighten(codes, labels, first, following, index, classes):
+    """Make classes tight that lost rows; those without any leave the index.
 
-    All classes are made tight, and those without rows drop out. Then each in turn is dispersed if it may
-    not stand, its rows by rising number; and one that may, because it has grown by its turn, is split if
-    it has 2k rows or more. Then each row joins the class whose total loss rises least (FindBestCluster).
-    A class that reaches 2k rows is split at once, and again until every part is below.
+    Parameters
+    ----------
+    codes, labels, first, following, index
+        As in ``Partition``; changed in place.
+    classes : int64, shape (c,)
+        Classes some of whose rows have label NO_CLASS now.
+    """
+    low, high = np.empty(codes.shape[1], codes.dtype), np.empty(codes.shape[1], codes.dtype)
+    for label in classes:
+        members, size = gather(labels, first, following, label, index.sizes[label])
+        enlist(labels, first, following, label, members, 0, size)
+        fit_box(low, high, codes, members, 0, size)
+        replace_class(index, label, low, high, size)
+
+
+@njit(**INNER)
+def _best_for_all(codes, members, index, scratch, low, high):
+    """Of the classes that are best for one of some rows, the one whose total loss rises least when all join it.
+
+    Sets ``low`` and ``high`` to the box around the rows and that class; NO_CLASS where there is no class.
+    """
+    fit_box(low, high, codes, members, 0, members.shape[1])
+    best, least = NO_CLASS, np.inf
+    for place in range(members.shape[1]):
+        label, _ = best_class(index, codes[members[0, place]], scratch)
+        if label == NO_CLASS:
+            break
+        alone, together = 0.0, 0.0
+        for j in range(index.weights.size):
+            smallest, largest = index.low[label, j], index.high[label, j]
+            alone += index.weights[j] * min(largest - smallest, index.caps[j])
+            together += index.weights[j] * min(max(largest, high[j]) - min(smallest, low[j]), index.caps[j])
+        rise = (index.sizes[label] + members.shape[1]) * together - index.sizes[label] * alone
+        if rise < least:
+            best, least = label, rise
+    if best != NO_CLASS:
+        widen_box(low, high, index.low[best])
+        widen_box(low, high, index.high[best])
+    return best
+
+
+@njit(nogil=True, cache=True, no_cfunc_wrapper=True)
+def maintain(codes, labels, first, following, index, classes, rows, position, unsplit, k, demanded, whole):
+    """A stretch of work on ``classes``, then on ``rows``; called again it goes on from there.
+
+    Each class in turn is given up if it may not stand; one that may is split if it has 2k rows or more, as one
+    has that has grown by its turn. Of a class that is given up each row, by rising number, joins the class whose
+    total loss rises least (FindBestCluster); or all of them one class. Then each of ``rows`` joins the class whose
+    total loss rises least. A class that reaches 2k rows is split at once, and again until every part is below.
 
     Guarantee: a class is split only if both parts satisfy the predicate, and the box of every class is
     tight around its rows.
@@ -35,16 +81,18 @@ def maintain(codes, labels, first, following, index, classes, rows, position, un
     codes, labels, first, following, index
         As in ``Partition``; changed in place.
     classes : int64, shape (c,)
-        Classes some of whose rows have label NO_CLASS now.
+        Tight classes.
     rows : int64, shape (r,)
-        Rows to be placed. They, and those to be dispersed, end in no class where there is no other.
+        Rows to be placed. They, and those of classes given up, end in no class where there is no other.
     position : int
-        Steps done, from 0: two for each class, one for each row.
+        Steps done, from 0: one for each class, one for each row.
     unsplit : int
         The class to be split before the next step, or NO_CLASS.
     k : int
     demanded : int or Requirement
         What `satisfies` takes.
+    whole : bool
+        Whether the rows of a class that is given up stay together.
 
     Returns
     -------
@@ -53,7 +101,7 @@ def maintain(codes, labels, first, following, index, classes, rows, position, un
     """
     scratch = new_scratch(index)
     low, high = np.empty(codes.shape[1], codes.dtype), np.empty(codes.shape[1], codes.dtype)
-    steps = 2 * classes.size + rows.size
+    steps = classes.size + rows.size
     work = 0
     while work < STRETCH and (position < steps or unsplit != NO_CLASS):
         # each round changes the list of at most one old class, and leaves its new box in low and high
@@ -76,14 +124,7 @@ def maintain(codes, labels, first, following, index, classes, rows, position, un
             fit_box(low, high, codes, members, k, size)
             changed, size = unsplit, size - k
         elif position < classes.size:
-            changed = classes[position]
-            members, size = gather(labels, first, following, changed, index.sizes[changed])
-            enlist(labels, first, following, changed, members, 0, size)
-            fit_box(low, high, codes, members, 0, size)
-            work += size
-            position += 1
-        elif position < 2 * classes.size:
-            label = classes[position - classes.size]
+            label = classes[position]
             if index.sizes[label] > 0:
                 members, count = gather(labels, first, following, label, index.sizes[label])
                 work += count
@@ -97,14 +138,24 @@ def maintain(codes, labels, first, following, index, classes, rows, position, un
                 for place in range(count):
                     labels[members[0, place]] = NO_CLASS
                 clear_box(low, high)
-                changed = label
+                replace_class(index, label, low, high, 0)
+                if whole:
+                    work += LOOK_UP * count
+                    changed = _best_for_all(codes, members, index, scratch, low, high)
+                if changed != NO_CLASS:
+                    for place in range(count):
+                        labels[members[0, place]] = changed
+                    following[members[0, count - 1]] = first[changed]
+                    first[changed], first[label] = first[label], NO_ROW
+                    size = index.sizes[changed] + count
+                    unsplit = changed
             elif first[label] != NO_ROW:
                 row = first[label]
                 first[label] = following[row]
             else:
                 position += 1
         else:
-            row = rows[position - 2 * classes.size]
+            row = rows[position - classes.size]
             position += 1
         if row != NO_ROW:
             work += LOOK_UP

@@ -14,7 +14,7 @@ from kanon_duck.clustering.order import order
 from kanon_duck.clustering.repair import repair
 from kanon_duck.kernels.box import NO_CLASS
 from kanon_duck.maintenance.changes import changes, classes_in, keep_numbers
-from kanon_duck.maintenance.i3m import delete_rows, insert_rows, split_large
+from kanon_duck.maintenance.i3m import delete_rows, exchange_rows, insert_rows, split_large
 from kanon_duck.maintenance.improve import improve_touched
 from kanon_duck.maintenance.optimization import optimize
 from kanon_duck.maintenance.partition import Partition, build_partition, regrouped
@@ -68,30 +68,48 @@ def bring_in(
         return _anew(call, settings, state, _everybody(staying, arriving, left_out))
     if partition is None:
         partition = build_partition(encoding, before)
-    partition = delete_rows(partition, leaving, demanded, part(call.checkpoint, 0.0, 0.4))
+    if settings.maintenance == "append":
+        partition = delete_rows(partition, leaving, demanded, part(call.checkpoint, 0.0, 0.4))
+    else:
+        partition = _maintained(call, settings, state, partition, demanded, leaving, arriving)
     if partition.labels.max(initial=NO_CLASS) == NO_CLASS:
         return _anew(call, settings, state, _everybody(staying, arriving, left_out))
     if settings.maintenance == "append":
         labels = _appended(call, settings, state, partition.labels, arriving)
         state.labels = repair(encoding, labels, demanded, call.checkpoint)
-    else:
-        # rows that are alike are placed one after the other: what they look at is in the cache then
-        placed = arriving[order(state.microdata.take(arriving).encoding, least_size(demanded), no_checkpoint)]
-        partition = insert_rows(partition, placed, demanded, part(call.checkpoint, 0.4, 0.7))
-        # a class may fall short of more than its size by rows that joined it, or by values that have changed
-        repaired = repair(encoding, partition.labels, demanded, call.checkpoint)
-        if np.all(repaired == NO_CLASS):
-            state.labels = repaired
-            return ()
-        if repaired is not partition.labels:
-            partition = regrouped(partition, repaired)
-        state.labels = partition.labels.copy()
-        if settings.method == "auto":
-            touched = classes_in(changes(before, state.labels).touched, state.labels[arriving])
-            state.labels = _improved(call, settings, state, partition, demanded, touched)
-            partition = regrouped(partition, state.labels)
-        state.partition = partition
+        return ()
+    # a class may fall short of more than its size by rows that joined it, or by values that have changed
+    repaired = repair(encoding, partition.labels, demanded, call.checkpoint)
+    if np.all(repaired == NO_CLASS):
+        state.labels = repaired
+        return ()
+    if repaired is not partition.labels:
+        partition = regrouped(partition, repaired)
+    state.labels = partition.labels.copy()
+    if settings.method == "auto":
+        touched = classes_in(changes(before, state.labels).touched, state.labels[arriving])
+        state.labels = _improved(call, settings, state, partition, demanded, touched)
+        partition = regrouped(partition, state.labels)
+    state.partition = partition
     return ()
+
+
+def _maintained(
+    call: Call,
+    settings: Settings,
+    state: State,
+    partition: Partition,
+    demanded: Demand,
+    leaving: NDArray[np.int64],
+    arriving: NDArray[np.int64],
+) -> Partition:
+    """The partition without the rows that leave, and with those that arrive."""
+    # rows that are alike are placed one after the other: what they look at is in the cache then
+    placed = arriving[order(state.microdata.take(arriving).encoding, least_size(demanded), no_checkpoint)]
+    if settings.method == "auto":
+        return exchange_rows(partition, leaving, placed, demanded, part(call.checkpoint, 0.0, 0.7))
+    partition = delete_rows(partition, leaving, demanded, part(call.checkpoint, 0.0, 0.4))
+    return insert_rows(partition, placed, demanded, part(call.checkpoint, 0.4, 0.7))
 
 
 def _take_partition(state: State) -> Partition | None:

@@ -1,4 +1,5 @@
-"""I3M+, I3M- and IL_Optimization as Figures 1 to 3 of Truta & Campan 2007 read, slowly, on plain values.
+"""I3M+, I3M- and IL_Optimization as Figures 1 to 3 of Truta & Campan 2007 read, slowly, on plain values;
+and the exchange of rows that goes beyond them.
 
 Ties go to the lowest number of a class or row. What the figures leave open is settled as the package
 settles it: empty classes are dropped before dispersing, splits repeat until every part is below 2k.
@@ -56,13 +57,7 @@ class LiteralPartition:
 
     def delete(self, rows: Iterable[int]) -> None:
         """I3M-."""
-        gone = set(rows)
-        touched = [number for number in sorted(self.classes) if self.classes[number] & gone]
-        for number in touched:
-            self.classes[number] -= gone
-            if not self.classes[number]:
-                del self.classes[number]
-        for number in touched:
+        for number in self.take_out(rows):
             if number not in self.classes:
                 continue
             if len(self.classes[number]) < self.k:
@@ -71,27 +66,76 @@ class LiteralPartition:
             else:
                 self.split(number)
 
+    def take_out(self, rows: Iterable[int]) -> list[int]:
+        """Take rows out of their classes, which are returned; those that have none left are dropped."""
+        gone = set(rows)
+        touched = [number for number in sorted(self.classes) if self.classes[number] & gone]
+        for number in touched:
+            self.classes[number] -= gone
+            if not self.classes[number]:
+                del self.classes[number]
+        return touched
+
+    def exchange(self, leaving: Iterable[int], arriving: Iterable[int]) -> None:
+        """Take rows out, place others, then give up classes that are too small, whole or row by row."""
+        touched = self.take_out(leaving)
+        self.insert(arriving)
+        for number in touched:
+            if number not in self.classes:
+                continue
+            if len(self.classes[number]) >= self.k:
+                self.split(number)
+                continue
+            rows = sorted(self.classes.pop(number))
+            hosts = [self.best(row) for row in rows] if self.classes else []
+            rises = [self.rise_together(host, rows) for host in hosts]
+            apart = sum(
+                self.loss(self.classes[host] | {row}) - self.loss(self.classes[host])
+                for host, row in zip(hosts, rows, strict=False)
+            )
+            if hosts and min(rises) <= apart:
+                host = max(zip(rises, range(len(rows)), hosts, strict=True), key=lambda each: (-each[0], each[1]))[2]
+                self.classes[host] |= set(rows)
+                self.split(host)
+            else:
+                for row in rows:
+                    self.place(row)
+
+    def rise_together(self, number: int, rows: list[int]) -> Fraction:
+        """How much total loss rises when rows join a class, which is divided once if it can be."""
+        old = self.classes[number] | set(rows)
+        new = self.leaving(old) if len(old) >= 2 * self.k else frozenset()
+        return self.loss(old - new) + self.loss(new) - self.loss(self.classes[number])
+
     def place(self, row: int) -> None:
         """FindBestCluster and what follows it in both figures."""
         if self.classes:
-            best = min(
-                sorted(self.classes),
-                key=lambda number: self.loss(self.classes[number] | {row}) - self.loss(self.classes[number]),
-            )
+            best = self.best(row)
             self.classes[best] |= {row}
             self.split(best)
+
+    def best(self, row: int) -> int:
+        """FindBestCluster."""
+        return min(
+            sorted(self.classes),
+            key=lambda number: self.loss(self.classes[number] | {row}) - self.loss(self.classes[number]),
+        )
 
     def split(self, number: int) -> None:
         """Split2kCluster, as long as there are 2k rows."""
         while len(self.classes[number]) >= 2 * self.k:
-            new: frozenset[int] = frozenset()
-            while len(new) < self.k:
-                old = self.classes[number]
-                row = min(sorted(old), key=lambda row: self.loss(old - {row}) + self.loss(new | {row}))
-                self.classes[number] = old - {row}
-                new |= {row}
+            new = self.leaving(self.classes[number])
+            self.classes[number] -= new
             self.classes[self.next_number] = new
             self.next_number += 1
+
+    def leaving(self, members: frozenset[int]) -> frozenset[int]:
+        """The k rows of a class that Split2kCluster makes a new one of."""
+        new: frozenset[int] = frozenset()
+        while len(new) < self.k:
+            old = members - new
+            new |= {min(sorted(old), key=lambda row: self.loss(old - {row}) + self.loss(new | {row}))}
+        return new
 
     def split_large(self) -> None:
         """Split2kCluster for every class."""

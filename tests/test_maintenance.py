@@ -23,7 +23,7 @@ from kanon_duck.clustering.order import order
 from kanon_duck.encoding import Encoding
 from kanon_duck.loss import class_boxes
 from kanon_duck.maintenance.changes import changes
-from kanon_duck.maintenance.i3m import delete_rows, insert_rows, split_large
+from kanon_duck.maintenance.i3m import delete_rows, exchange_rows, insert_rows, split_large
 from kanon_duck.maintenance.improve import improve_touched
 from kanon_duck.maintenance.optimization import optimize
 from kanon_duck.maintenance.partition import Partition, build_partition, regrouped
@@ -93,7 +93,7 @@ def test_any_sequence_of_batches_does_what_the_figures_say(made, n, k, seed, lar
     literal = LiteralPartition(rows, quasi_identifiers, labels.tolist(), k)
     assert_consistent(partition)
     for _ in range(6):
-        operation = random.choice(["delete", "insert", "insert", "optimize", "split"])
+        operation = random.choice(["delete", "exchange", "insert", "insert", "optimize", "split"])
         before = literal.total_loss()
         if operation == "delete":
             batch = np.flatnonzero((partition.labels >= 0) & (random.random(n) < random.random()))
@@ -101,6 +101,12 @@ def test_any_sequence_of_batches_does_what_the_figures_say(made, n, k, seed, lar
             literal.delete(batch.tolist())
             assert (partition.labels[batch] == -1).all()
             assert partition.labels.max() >= 0 or not literal.classes
+        elif operation == "exchange":
+            leaving = np.flatnonzero((partition.labels >= 0) & (random.random(n) < random.random()))
+            arriving = random.permutation(np.flatnonzero((partition.labels == -1) & (random.random(n) < 0.5)))
+            arriving = np.concatenate([arriving, leaving[random.random(len(leaving)) < 0.5]])  # updated ones
+            partition = exchange_rows(partition, leaving, arriving, k, no_checkpoint)
+            literal.exchange(leaving.tolist(), arriving.tolist())
         elif operation == "insert":
             batch = random.permutation(np.flatnonzero((partition.labels == -1) & (random.random(n) < random.random())))
             partition = insert_rows(partition, batch, k, no_checkpoint)
@@ -224,6 +230,7 @@ def test_an_interrupt_reaches_the_caller():
     for change in (
         lambda partition: delete_rows(partition, np.array([0]), 2, interrupt),
         lambda partition: insert_rows(partition, np.array([4]), 2, interrupt),
+        lambda partition: exchange_rows(partition, np.array([0]), np.array([4]), 2, interrupt),
         lambda partition: split_large(partition, 2, interrupt),
         lambda partition: optimize(partition, interrupt),
     ):

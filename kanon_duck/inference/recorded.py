@@ -280,8 +280,9 @@ def names_of(recorded: Recorded, views: list[tuple[str, int, ViewNames]]) -> Nam
     return Names(numbers, titles, labels, {name: list(texts) for name, texts in values.items()}, regions, list(keys))
 
 
-MOST_PEOPLE = 100_000
-"""People whom a release may change and still be compared with all earlier ones at once: it takes seconds beyond."""
+MOST_PEOPLE = 50_000
+"""People whom a release may change and still be compared with all earlier ones at once: for more of them it takes
+longer than everything else."""
 
 NOT_COUNTED = (
     f"vulnerable rows were not counted, because it changes more than {MOST_PEOPLE} people or follows one that was not "

@@ -8,7 +8,7 @@ from numba import njit
 from kanon_duck.kernels import INNER
 from kanon_duck.kernels.box import NO_CLASS
 from kanon_duck.kernels.class_index import add_class, best_class, new_scratch, replace_class
-from kanon_duck.kernels.partition import NO_ROW, clear_box, enlist, fit_box, gather, join_box, sort_rows, widen_box
+from kanon_duck.kernels.partition import NO_ROW, box_cost, clear_box, enlist, fit_box, gather, join_box, sort_rows
 from kanon_duck.kernels.satisfies import satisfies
 from kanon_duck.kernels.split import divide
 
@@ -39,39 +39,52 @@ def tighten(codes, labels, first, following, index, classes):
 
 
 @njit(**INNER)
-def _best_for_all(codes, members, index, scratch, low, high):
-    """Of the classes that are best for one of some rows, the one whose total loss rises least when all join it.
+def _rise_together(codes, labels, first, following, index, label, rows, k, demanded, low, high):
+    """How much total loss rises when rows in no class join a class, which is divided then if it can be."""
+    size = index.sizes[label]
+    count = size + rows.shape[1]
+    united = np.empty((1, count), np.int64)
+    members, _ = gather(labels, first, following, label, size)
+    for place in range(count):
+        united[0, place] = members[0, place] if place < size else rows[0, place - size]
+    fit_box(low, high, codes, united, 0, count)
+    after = count * box_cost(index, low, high)
+    if count >= 2 * k and divide(codes, united, k, demanded, index.caps, index.weights, low, high):
+        after = k * box_cost(index, low, high)
+        fit_box(low, high, codes, united, k, count)
+        after += (count - k) * box_cost(index, low, high)
+    return after - size * box_cost(index, index.low[label], index.high[label])
 
-    Sets ``low`` and ``high`` to the box around the rows and that class; NO_CLASS where there is no class.
+
+@njit(**INNER)
+def _best_together(codes, labels, first, following, index, rows, k, demanded, scratch, low, high):
+    """Of the classes that are best for one of some rows, the one that all had best join.
+
+    NO_CLASS where total loss rises less if each row joins its own best class.
     """
-    fit_box(low, high, codes, members, 0, members.shape[1])
-    best, least = NO_CLASS, np.inf
-    for place in range(members.shape[1]):
-        label, _ = best_class(index, codes[members[0, place]], scratch)
-        if label == NO_CLASS:
-            break
-        alone, together = 0.0, 0.0
-        for j in range(index.weights.size):
-            smallest, largest = index.low[label, j], index.high[label, j]
-            alone += index.weights[j] * min(largest - smallest, index.caps[j])
-            together += index.weights[j] * min(max(largest, high[j]) - min(smallest, low[j]), index.caps[j])
-        rise = (index.sizes[label] + members.shape[1]) * together - index.sizes[label] * alone
-        if rise < least:
-            best, least = label, rise
-    if best != NO_CLASS:
-        widen_box(low, high, index.low[best])
-        widen_box(low, high, index.high[best])
+    candidates = np.empty(rows.shape[1], np.int64)
+    apart = 0.0
+    for place in range(rows.shape[1]):
+        candidates[place], rise = best_class(index, codes[rows[0, place]], scratch)
+        apart += rise
+    best, least = NO_CLASS, apart
+    for label in candidates:
+        if label != NO_CLASS:
+            rise = _rise_together(codes, labels, first, following, index, label, rows, k, demanded, low, high)
+            if rise <= least:
+                best, least = label, rise
     return best
 
 
 @njit(nogil=True, cache=True, no_cfunc_wrapper=True)
-def maintain(codes, labels, first, following, index, classes, rows, position, unsplit, k, demanded, whole):
+def maintain(codes, labels, first, following, index, classes, rows, position, unsplit, k, demanded, together):
     """A stretch of work on ``classes``, then on ``rows``; called again it goes on from there.
 
     Each class in turn is given up if it may not stand; one that may is split if it has 2k rows or more, as one
     has that has grown by its turn. Of a class that is given up each row, by rising number, joins the class whose
-    total loss rises least (FindBestCluster); or all of them one class. Then each of ``rows`` joins the class whose
-    total loss rises least. A class that reaches 2k rows is split at once, and again until every part is below.
+    total loss rises least (FindBestCluster); or all of them join one class, if it costs no more. Then each of
+    ``rows`` joins the class whose total loss rises least. A class that reaches 2k rows is split at once, and again
+    until every part is below.
 
     Guarantee: a class is split only if both parts satisfy the predicate, and the box of every class is
     tight around its rows.
@@ -91,8 +104,8 @@ def maintain(codes, labels, first, following, index, classes, rows, position, un
     k : int
     demanded : int or Requirement
         What `satisfies` takes.
-    whole : bool
-        Whether the rows of a class that is given up stay together.
+    together : bool
+        Whether all rows of a class that is given up may join one class.
 
     Returns
     -------
@@ -138,16 +151,20 @@ def maintain(codes, labels, first, following, index, classes, rows, position, un
                 for place in range(count):
                     labels[members[0, place]] = NO_CLASS
                 clear_box(low, high)
-                replace_class(index, label, low, high, 0)
-                if whole:
+                replace_class(index, label, low, high, size)
+                if together:
                     work += LOOK_UP * count
-                    changed = _best_for_all(codes, members, index, scratch, low, high)
+                    changed = _best_together(
+                        codes, labels, first, following, index, members, k, demanded, scratch, low, high
+                    )
                 if changed != NO_CLASS:
                     for place in range(count):
                         labels[members[0, place]] = changed
                     following[members[0, count - 1]] = first[changed]
                     first[changed], first[label] = first[label], NO_ROW
                     size = index.sizes[changed] + count
+                    members, _ = gather(labels, first, following, changed, size)
+                    fit_box(low, high, codes, members, 0, size)
                     unsplit = changed
             elif first[label] != NO_ROW:
                 row = first[label]

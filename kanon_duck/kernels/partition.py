@@ -100,3 +100,12 @@ def fit_box(low, high, codes, members, begin, end):
     clear_box(low, high)
     for position in range(begin, end):
         widen_box(low, high, codes[members[0, position]])
+
+
+@njit(**INNER)
+def box_cost(index, low, high):
+    """What a box costs for each row in it."""
+    cost = 0.0
+    for j in range(index.weights.size):
+        cost += index.weights[j] * min(high[j] - low[j], index.caps[j])
+    return cost

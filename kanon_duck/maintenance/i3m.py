@@ -30,13 +30,13 @@ def _work_through(
     rows: NDArray[np.int64],
     demanded: Demand,
     checkpoint: Checkpoint,
-    whole: bool = False,
+    together: bool = False,
 ) -> Partition:
     """Put classes in order and place rows, stretch by stretch; see the kernel."""
     steps, k = len(classes) + len(rows), least_size(demanded)
     position, unsplit = 0, NO_CLASS
     while position < steps or unsplit != NO_CLASS:
-        position, unsplit, crowded = maintain(*partition, classes, rows, position, unsplit, k, demanded, whole)
+        position, unsplit, crowded = maintain(*partition, classes, rows, position, unsplit, k, demanded, together)
         if crowded:
             partition = with_free_entries(partition)
         checkpoint(position / steps)
@@ -113,10 +113,9 @@ def exchange_rows(
     """Take rows out and place others, so that few classes change.
 
     Rows that arrive may take the places of those that leave, as updated rows often do: only afterwards are the
-    classes that lost rows looked at. One that may not stand then does not send its rows to many others, but
-    joins one, which is split if it has 2k rows or more: of the classes that are best for one of its rows, the one
-    with which total loss rises least. This touches half as many classes as `delete_rows` and `insert_rows` where
-    people are replaced by similar ones, and a sixth less where they are not.
+    classes that lost rows looked at. One that may not stand then is dispersed only if that costs less than that all
+    its rows join one other class, which is split if it has 2k rows or more. This touches fewer classes than
+    `delete_rows` and `insert_rows`, half as many where people are replaced by similar ones, and loses less.
 
     Guarantee: every class that lost rows satisfies the model afterwards, or is gone.
 
@@ -136,7 +135,7 @@ def exchange_rows(
     """
     classes = _take_out(partition, leaving)
     partition = _work_through(partition, NOTHING, arriving, demanded, part(checkpoint, 0.0, 0.5))
-    return _work_through(partition, classes, NOTHING, demanded, part(checkpoint, 0.5, 1.0), whole=True)
+    return _work_through(partition, classes, NOTHING, demanded, part(checkpoint, 0.5, 1.0), together=True)
 
 
 def split_large(partition: Partition, demanded: Demand, checkpoint: Checkpoint) -> Partition:

@@ -94,7 +94,7 @@ class LiteralPartition:
                 for host, row in zip(hosts, rows, strict=False)
             )
             if hosts and min(rises) <= apart:
-                host = max(zip(rises, range(len(rows)), hosts, strict=True), key=lambda each: (-each[0], each[1]))[2]
+                host = hosts[rises.index(min(rises))]
                 self.classes[host] |= set(rows)
                 self.split(host)
             else:

@@ -63,16 +63,19 @@ def _best_together(codes, labels, first, following, index, rows, k, demanded, sc
     NO_CLASS where total loss rises less if each row joins its own best class.
     """
     candidates = np.empty(rows.shape[1], np.int64)
+    count = 0
     apart = 0.0
     for place in range(rows.shape[1]):
-        candidates[place], rise = best_class(index, codes[rows[0, place]], scratch)
+        label, rise = best_class(index, codes[rows[0, place]], scratch)
         apart += rise
+        if label != NO_CLASS and not np.any(candidates[:count] == label):
+            candidates[count] = label
+            count += 1
     best, least = NO_CLASS, apart
-    for label in candidates:
-        if label != NO_CLASS:
-            rise = _rise_together(codes, labels, first, following, index, label, rows, k, demanded, low, high)
-            if rise <= least:
-                best, least = label, rise
+    for label in candidates[:count]:
+        rise = _rise_together(codes, labels, first, following, index, label, rows, k, demanded, low, high)
+        if rise < least or (rise == least and best == NO_CLASS):
+            best, least = label, rise
     return best
 
 

@@ -128,8 +128,7 @@ CREATION = {
 REFRESHING = {
     "comparing": (refresh, "compare"),
     "encoding": (refresh, "encode"),
-    "deleting": (batch, "delete_rows"),
-    "inserting": (batch, "insert_rows"),
+    "exchanging": (batch, "exchange_rows"),
     "annealing": (batch, "improve_touched"),
     "removing": (refresh, "remove_members"),
     "adding": (refresh, "add_members"),

@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 from kanon_duck.kernels.box import NO_CLASS
-from kanon_duck.kernels.class_index import add_class, best_class, new_scratch, replace_class
+from kanon_duck.kernels.class_index import best_class, new_scratch, replace_class, take_entry
 from kanon_duck.kernels.partition import NO_ROW, clear_box, enlist, fit_box, gather, join_box, sort_rows
 from kanon_duck.kernels.satisfies import satisfies
 from kanon_duck.kernels.split import divide
@@ -68,9 +68,10 @@ def maintain(codes, labels, first, following, index, classes, rows, position, un
             if not divide(codes, members, k, demanded, index.caps, index.weights, low, high):
                 unsplit = NO_CLASS
                 continue
-            new = add_class(index, unsplit, low, high, k)
+            new = take_entry(index, unsplit)
             if new == NO_CLASS:
                 return position, unsplit, True
+            replace_class(index, new, low, high, k)
             enlist(labels, first, following, new, members, 0, k)
             enlist(labels, first, following, unsplit, members, k, size)
             fit_box(low, high, codes, members, k, size)

@@ -238,18 +238,27 @@ def fused(_typing, first, second, third):
     return third(first, second, third), build
 
 
+def _extreme(comparison):
+    """Emit: the number of a vector for which the comparison with every other holds, or one of several equal ones."""
+
+    def build(context, builder, signature, arguments):
+        select = _select(comparison)
+        of_two = signature.replace(args=signature.args * 2)
+        return _fold(builder, arguments[0], lambda *halves: select(context, builder, of_two, halves))
+
+    return build
+
+
 @intrinsic
 def least_number(_typing, vector):
-    """The least number of a vector of floats."""
+    """The least number of a vector."""
+    return vector.dtype(vector), _extreme("<")
 
-    def build(_context, builder, _signature, arguments):
-        return _fold(
-            builder,
-            arguments[0],
-            lambda first, second: builder.select(builder.fcmp_ordered("<", first, second), first, second),
-        )
 
-    return vector.dtype(vector), build
+@intrinsic
+def greatest_number(_typing, vector):
+    """The greatest number of a vector."""
+    return vector.dtype(vector), _extreme(">")
 
 
 @intrinsic

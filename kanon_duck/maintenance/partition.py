@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from kanon_duck.class_index import build_index, rebuild_index
 from kanon_duck.encoding import Encoding
 from kanon_duck.kernels.box import NO_CLASS
-from kanon_duck.kernels.class_index import ClassIndex
+from kanon_duck.kernels.class_index import ClassIndex, write_entries
 from kanon_duck.kernels.partition import NO_ROW, fill_lists
 from kanon_duck.kernels.regroup import regroup
 from kanon_duck.maintenance.changes import changes, rows_of
@@ -105,4 +105,5 @@ def regrouped(partition: Partition, labels: NDArray[np.int64]) -> Partition:
         done = regroup(*partition, classes, stops, rows[None, :], near, done)
         if done < len(classes):
             partition = with_free_entries(partition)
+    write_entries(partition.class_index, classes)
     return partition

@@ -39,7 +39,7 @@ def take_entry(index, near):
 def remove(index, label):
     """Take a class out of the index."""
     code = index.low.dtype.type
-    nowhere = np.full(index.low.shape[1], np.iinfo(code).max), np.zeros(index.low.shape[1], code)
+    nowhere = np.full(index.low.shape[1], np.iinfo(code).max, code), np.zeros(index.low.shape[1], code)
     replace_class(index, label, *nowhere, 0)
 
 

@@ -9,7 +9,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from kanon_duck.encoding import LANES
-from kanon_duck.kernels import INNER
+from kanon_duck.kernels import INNER, ZERO
 from kanon_duck.kernels.partition import join_box
 from kanon_duck.kernels.simd import (
     doubles,
@@ -33,8 +33,8 @@ NO_CLASS = -1
 NO_ENTRY = -1
 LARGEST_SIZE, LARGEST_NUMBER = np.finfo(np.float64).max, np.iinfo(np.int64).max
 """Size and class number that an empty entry has."""
-ROOT = np.int64(0)
-"""The root block; numba would compile what it is passed to once more for a literal 0."""
+ROOT = ZERO
+"""The root block."""
 LOW, HIGH = 0, 1
 ALL_ENTRIES = (1 << LANES) - 1
 BUCKETS = 64
@@ -198,7 +198,7 @@ def best_class(index, row, scratch):
     costs, sizes, firsts, children = index.costs, index.least_sizes, index.first_classes, index.children
     bounds, heap_bounds, heap_blocks = scratch
     best, least = NO_CLASS, np.inf
-    block, length = ROOT, 0
+    block, length = ROOT, ZERO
     while block != NO_ENTRY:
         if children[block] == NO_ENTRY:
             _class_increases(block, row, caps, weights, boxes, costs, sizes, bounds)
@@ -333,8 +333,9 @@ def write_entries(index, classes):
 def set_class(index, label, low, high, size):
     """Note a class's box and size outside the tree; the box of one without rows is around none."""
     index.sizes[label] = size
-    for j in range(low.size):
-        index.low[label, j], index.high[label, j] = low[j], high[j]
+    for lane in range(0, low.size, LANES):
+        store(index.low, label, lane, load(low, 0, lane))
+        store(index.high, label, lane, load(high, 0, lane))
 
 
 @njit(**INNER)
@@ -368,12 +369,13 @@ def take_entry(index, near):
         for block in (own - step, own + step):
             if block < index.rooms.shape[0] or block >= index.children.size:
                 continue
-            for entry in range(LANES):
-                if index.first_classes[block, entry] == LARGEST_NUMBER:
-                    index.first_classes[block, entry] = label
-                    index.entries[label] = block * LANES + entry
-                    index.used[0] += 1
-                    return label
+            numbers = load(index.first_classes, block, 0)
+            if greatest_number(numbers) == LARGEST_NUMBER:
+                entry = first_lane(numbers, LARGEST_NUMBER)
+                index.first_classes[block, entry] = label
+                index.entries[label] = block * LANES + entry
+                index.used[0] += 1
+                return label
     return NO_CLASS
 
 

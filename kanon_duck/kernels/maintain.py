@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from kanon_duck.kernels import ZERO
 from kanon_duck.kernels.box import NO_CLASS
 from kanon_duck.kernels.class_index import best_class, new_scratch, replace_class, take_entry
 from kanon_duck.kernels.partition import NO_ROW, clear_box, enlist, fit_box, gather, join_box, sort_rows
@@ -72,15 +73,15 @@ def maintain(codes, labels, first, following, index, classes, rows, position, un
             if new == NO_CLASS:
                 return position, unsplit, True
             replace_class(index, new, low, high, k)
-            enlist(labels, first, following, new, members, 0, k)
+            enlist(labels, first, following, new, members, ZERO, k)
             enlist(labels, first, following, unsplit, members, k, size)
             fit_box(low, high, codes, members, k, size)
             changed, size = unsplit, size - k
         elif position < classes.size:
             changed = classes[position]
             members, size = gather(labels, first, following, changed, index.sizes[changed])
-            enlist(labels, first, following, changed, members, 0, size)
-            fit_box(low, high, codes, members, 0, size)
+            enlist(labels, first, following, changed, members, ZERO, size)
+            fit_box(low, high, codes, members, ZERO, size)
             work += size
             position += 1
         elif position < 2 * classes.size:
@@ -94,7 +95,7 @@ def maintain(codes, labels, first, following, index, classes, rows, position, un
                     continue
                 # it leaves the index, so that no row is sent to it; its rows wait on its list
                 sort_rows(members)
-                enlist(labels, first, following, label, members, 0, count)
+                enlist(labels, first, following, label, members, ZERO, count)
                 for place in range(count):
                     labels[members[0, place]] = NO_CLASS
                 clear_box(low, high)

@@ -120,8 +120,13 @@ def index_boxes(
         children=children,
         parents=parents,
     )
-    kernels.write_entries(index, sequence)
+    write_entries(index, sequence)
     return index
+
+
+def write_entries(index: ClassIndex, classes: NDArray[np.int64]) -> None:
+    """Bring the tree up to date with the boxes and sizes of some classes."""
+    kernels.write_entries(index, classes, np.zeros(len(index.children), bool))
 
 
 def _with_capacity(values: NDArray[Number], capacity: int) -> NDArray[Number]:

@@ -309,12 +309,12 @@ def _summarize_totals(index, block):
 
 
 @njit(nogil=True, cache=True, no_cfunc_wrapper=True)
-def write_entries(index, classes):
+def write_entries(index, classes, changed):
     """Copy classes to their leaf entries, then sum up the blocks above that concerns, each once.
 
-    For many classes this is less work than to replace one after the other.
+    For many classes this is less work than to replace one after the other. ``changed``, bool, shape (blocks,), is
+    all False, and marks them.
     """
-    changed = np.zeros(index.children.size, np.bool_)
     for label in classes:
         block, entry = divmod(index.entries[label], LANES)
         for j in range(index.weights.size):

@@ -7,10 +7,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_duck.class_index import build_index, rebuild_index
+from kanon_duck.class_index import build_index, rebuild_index, write_entries
 from kanon_duck.encoding import Encoding
 from kanon_duck.kernels.box import NO_CLASS
-from kanon_duck.kernels.class_index import ClassIndex, write_entries
+from kanon_duck.kernels.class_index import ClassIndex
 from kanon_duck.kernels.partition import NO_ROW, fill_lists
 from kanon_duck.kernels.regroup import regroup
 from kanon_duck.maintenance.changes import changes, rows_of

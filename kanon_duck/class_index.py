@@ -120,8 +120,13 @@ def index_boxes(
         children=children,
         parents=parents,
     )
-    kernels.write_entries(index, sequence)
+    write_entries(index, sequence)
     return index
+
+
+def write_entries(index: ClassIndex, classes: NDArray[np.int64]) -> None:
+    """Bring the tree up to date with the boxes and sizes of some classes."""
+    kernels.write_entries(index, classes, np.zeros(len(index.children), bool))
 
 
 def _with_capacity(values: NDArray[Number], capacity: int) -> NDArray[Number]:
@@ -165,24 +170,3 @@ def best_classes(index: ClassIndex, rows: NDArray[np.unsignedinteger]) -> tuple[
     classes, increases = np.empty(len(rows), np.int64), np.empty(len(rows), np.float64)
     kernels.best_classes(index, rows, classes, increases)
     return classes, increases
-
-
-def add_class(
-    index: ClassIndex,
-    near: int,
-    low: NDArray[np.unsignedinteger],
-    high: NDArray[np.unsignedinteger],
-    size: int,
-) -> tuple[ClassIndex, int]:
-    """Add a class beside class ``near``, as after a split.
-
-    Returns
-    -------
-    tuple of ClassIndex and int
-        The index, a new one if the old had no free entry nearby, and the number of the class.
-    """
-    label = kernels.add_class(index, near, low, high, size)
-    if label == kernels.NO_CLASS:
-        index = rebuild_index(index)
-        label = kernels.add_class(index, near, low, high, size)
-    return index, label

@@ -14,13 +14,43 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numba import njit
 
-from kanon_duck.class_index import add_class, best_classes, build_index, index_boxes, rebuild_index
+from kanon_duck.class_index import best_classes, build_index, index_boxes, rebuild_index
 from kanon_duck.encoding import LANES, Encoding
 from kanon_duck.kernels import class_index as kernels
 from kanon_duck.kernels.class_index import HIGH, LOW, NO_CLASS, NO_ENTRY
 
 CODES = (np.uint16, np.uint32)
+
+
+@njit
+def replace_class(index, label, low, high, size):
+    """As a kernel calls it."""
+    kernels.replace_class(index, label, low, high, size)
+
+
+@njit
+def take_entry(index, near):
+    """As a kernel calls it."""
+    return kernels.take_entry(index, near)
+
+
+def remove(index, label):
+    """Take a class out of the index."""
+    code = index.low.dtype.type
+    nowhere = np.full(index.low.shape[1], np.iinfo(code).max, code), np.zeros(index.low.shape[1], code)
+    replace_class(index, label, *nowhere, 0)
+
+
+def with_new_class(index, near, low, high, size):
+    """An index with one more class, and its number."""
+    label = take_entry(index, near)
+    if label == NO_CLASS:
+        index = rebuild_index(index)
+        label = take_entry(index, near)
+    replace_class(index, label, low, high, size)
+    return index, label
 
 
 def rises(row, low, high, sizes, caps, weights):
@@ -159,11 +189,14 @@ def test_every_operation_keeps_the_index_exact(seed, dtype, classes):
         elif len(alive) and operation in ("replace", "remove"):
             label = random.choice(alive)
             ends = np.sort(points(2), axis=0)
-            kernels.replace_class(index, label, ends[0], ends[1], 0 if operation == "remove" else 3)
+            if operation == "remove":
+                remove(index, label)
+            else:
+                replace_class(index, label, ends[0], ends[1], 3)
         elif len(alive) and operation == "split":
             for _ in range(int(random.integers(1, 25))):
                 ends = np.sort(points(2), axis=0)
-                index, label = add_class(index, random.choice(alive), ends[0], ends[1], 2)
+                index, label = with_new_class(index, random.choice(alive), ends[0], ends[1], 2)
                 assert index.sizes[label] == 2
                 assert label == index.used[0] - 1
         elif operation == "rebuild":
@@ -182,9 +215,9 @@ def test_an_empty_class_is_never_chosen():
     caps[0], weights[0] = 100, 0.01
     index = index_boxes(codes, codes, np.array([5, 0, 5]), caps, weights)
     assert best_classes(index, codes)[0].tolist() == [0, 0, 2]
-    kernels.replace_class(index, 0, codes[0], codes[0], 0)
+    remove(index, 0)
     assert best_classes(index, codes)[0].tolist() == [2, 2, 2]
-    kernels.replace_class(index, 2, codes[0], codes[0], 0)
+    remove(index, 2)
     classes, increases = best_classes(index, codes)
     assert classes.tolist() == [NO_CLASS] * 3
     assert np.isinf(increases).all()
@@ -240,7 +273,7 @@ def test_inserted_rows_see_the_rows_before_them_and_stop_at_a_full_class():
         if sizes[joined[end - 1]] >= 10:
             stops += 1
             sizes[joined[end - 1]] = 5
-            kernels.replace_class(index, joined[end - 1], low[joined[end - 1]], high[joined[end - 1]], 5)
+            replace_class(index, joined[end - 1], low[joined[end - 1]], high[joined[end - 1]], 5)
         begin = end
     assert stops > 10
     assert (index.sizes[:20] == sizes).all()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import tempfile
 
+import numpy as np
 from numba import config, njit
 from numba.core import event
 
@@ -21,6 +22,9 @@ except RuntimeError:  # neither this folder nor the user's can be written: compi
 
 INNER = {"nogil": True, "cache": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 """How kernels are compiled that only other kernels call."""
+
+ZERO = np.int64(0)
+"""What such kernels are passed for 0: numba would compile them once more for the literal."""
 
 
 class _CollectorAtRest(event.Listener):

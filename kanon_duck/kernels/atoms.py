@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from kanon_duck.kernels import INNER
 
-@njit(nogil=True, cache=True)
+
+@njit(nogil=True, cache=True, no_cfunc_wrapper=True)
 def in_lists(keys, elements, count):
     """Put elements together that have the same key, in the order in which they come.
 
@@ -31,10 +33,10 @@ def in_lists(keys, elements, count):
     for at in range(len(keys)):
         lists[places[keys[at]]] = elements[at]
         places[keys[at]] += 1
-    return places[:count].copy(), lists
+    return places[:count], lists
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, no_cfunc_wrapper=True)
 def split_by_sets(stops, people, atoms):
     """Give people the same number if and only if they are in the same sets.
 
@@ -47,21 +49,20 @@ def split_by_sets(stops, people, atoms):
     atoms : int64, shape (n,)
         All 0; gets the numbers, which have gaps.
     """
-    last_set = np.full(len(people) + 1, -1)
-    successor = np.zeros(len(people) + 1, np.int64)
+    sets_seen, successor = np.zeros(len(people) + 1, np.int64), np.zeros(len(people) + 1, np.int64)
     unused, at = 1, 0
     for number in range(len(stops)):
         while at < stops[number]:
             atom = atoms[people[at]]
-            if last_set[atom] != number:
-                last_set[atom] = number
+            if sets_seen[atom] <= number:  # this is the first of the set's people who have had it
+                sets_seen[atom] = number + 1
                 successor[atom] = unused
                 unused += 1
             atoms[people[at]] = successor[atom]
             at += 1
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, no_cfunc_wrapper=True)
 def connect(left, right, roots):
     """Give everything that edges connect the same root.
 
@@ -85,7 +86,7 @@ def connect(left, right, roots):
         roots[node] = roots[roots[node]]
 
 
-@njit(nogil=True, cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+@njit(**INNER)
 def _group_at(stops, groups, begins, ends, person, release):
     """Group of a person in a release, or -1."""
     for at in range(stops[person - 1] if person else 0, stops[person]):
@@ -94,7 +95,7 @@ def _group_at(stops, groups, begins, ends, person, release):
     return -1
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, no_cfunc_wrapper=True)
 def spread(
     seeds, first, second, blocks, block_stops, block_groups, group_stops, group_people, person_stops, person_groups,
     begins, ends, person_mark, block_mark, mark,
@@ -159,4 +160,4 @@ def spread(
                     count += 1
         if not begun:
             count = start
-    return people[:count].copy(), before[:count].copy(), after[:count].copy(), component[:count].copy()
+    return people[:count], before[:count], after[:count], component[:count]

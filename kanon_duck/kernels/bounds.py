@@ -9,8 +9,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from kanon_duck.kernels import INNER
 
-@njit(nogil=True, cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+
+@njit(**INNER)
 def _place(values, first, stop, value):
     """Place of a value in ``values[first:stop]``, or -1."""
     end = stop
@@ -23,7 +25,7 @@ def _place(values, first, stop, value):
     return first if first < stop and values[first] == value else -1
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, no_cfunc_wrapper=True)
 def common_values(cell_stops, cell_sets, set_stops, set_values, set_counts):
     """Values that all sets of a cell have, the least number of rows that one of them has, and where they stand.
 
@@ -79,10 +81,10 @@ def common_values(cell_stops, cell_sets, set_stops, set_values, set_counts):
                 entry += 1
                 link += stop - first
         stops[cell] = entry
-    return stops, values[:entry].copy(), counts[:entry].copy(), links[:link].copy()
+    return stops, values[:entry], counts[:entry], links[:link]
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, no_cfunc_wrapper=True)
 def tighten(sizes, cell_stops, stops, links, set_low, set_high, low, high):
     """Tighten the bounds of all cells until none of them says anything new of another.
 
@@ -124,7 +126,10 @@ def tighten(sizes, cell_stops, stops, links, set_low, set_high, low, high):
         for cell in range(len(sizes)):
             width = cell_stops[cell] - (cell_stops[cell - 1] if cell else 0)
             first, stop = stops[cell - 1] if cell else 0, stops[cell]
-            certain, possible = low[first:stop].sum(), high[first:stop].sum()
+            certain, possible = 0, 0
+            for entry in range(first, stop):
+                certain += low[entry]
+                possible += high[entry]
             if certain > sizes[cell] or possible < sizes[cell]:
                 return False
             for entry in range(first, stop):

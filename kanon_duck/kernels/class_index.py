@@ -9,13 +9,15 @@ from numba import njit
 from numpy.typing import NDArray
 
 from kanon_duck.encoding import LANES
-from kanon_duck.kernels import INNER
+from kanon_duck.kernels import INNER, ZERO
+from kanon_duck.kernels.partition import join_box
 from kanon_duck.kernels.simd import (
     doubles,
     excess,
     first_lane,
     floats,
     fused,
+    greatest_number,
     least_number,
     load,
     maximum,
@@ -29,8 +31,10 @@ from kanon_duck.kernels.simd import (
 
 NO_CLASS = -1
 NO_ENTRY = -1
-ROOT = np.int64(0)
-"""The root block; numba would compile what it is passed to once more for a literal 0."""
+LARGEST_SIZE, LARGEST_NUMBER = np.finfo(np.float64).max, np.iinfo(np.int64).max
+"""Size and class number that an empty entry has."""
+ROOT = ZERO
+"""The root block."""
 LOW, HIGH = 0, 1
 ALL_ENTRIES = (1 << LANES) - 1
 BUCKETS = 64
@@ -194,7 +198,7 @@ def best_class(index, row, scratch):
     costs, sizes, firsts, children = index.costs, index.least_sizes, index.first_classes, index.children
     bounds, heap_bounds, heap_blocks = scratch
     best, least = NO_CLASS, np.inf
-    block, length = ROOT, 0
+    block, length = ROOT, ZERO
     while block != NO_ENTRY:
         if children[block] == NO_ENTRY:
             _class_increases(block, row, caps, weights, boxes, costs, sizes, bounds)
@@ -226,54 +230,29 @@ def best_classes(index, rows, classes, increases):
 
 
 @njit(**INNER)
-def _write_column(index, block, entry, j, low, high):
+def _write_column(index, block, entry, j, label):
     """Write a class's codes in one column to a leaf entry; returns whether that changed."""
-    changed = _replace(index.boxes[block, j, LOW], entry, low)
-    return changed | _replace(index.boxes[block, j, HIGH], entry, high)
+    boxes, low, high = index.boxes, index.low[label, j], index.high[label, j]
+    changed = boxes[block, j, LOW, entry] != low or boxes[block, j, HIGH, entry] != high
+    boxes[block, j, LOW, entry], boxes[block, j, HIGH, entry] = low, high
+    return changed
 
 
 @njit(**INNER)
 def _write_totals(index, block, entry, label):
-    """Write a class's cost, size and number to a leaf entry."""
-    low, high = index.low[label], index.high[label]
+    """Write a class's cost, size and number to a leaf entry; one without rows leaves it, so no row is sent there."""
+    if index.sizes[label] == 0:
+        index.costs[block, entry] = np.inf
+        index.least_sizes[block, entry] = LARGEST_SIZE
+        index.first_classes[block, entry] = LARGEST_NUMBER
+        index.entries[label] = NO_ENTRY
+        return
     cost = 0.0
     for j in range(index.weights.size):
-        cost += index.weights[j] * min(high[j] - low[j], index.caps[j])
+        cost += index.weights[j] * min(index.high[label, j] - index.low[label, j], index.caps[j])
     index.costs[block, entry] = cost
     index.least_sizes[block, entry] = index.sizes[label]
     index.first_classes[block, entry] = label
-
-
-@njit(**INNER)
-def _write_class(index, label):
-    """Copy a class to its leaf entry, and bring what is above it up to date in the columns that change."""
-    block, entry = divmod(index.entries[label], LANES)
-    for j in range(index.weights.size):
-        if _write_column(index, block, entry, j, index.low[label, j], index.high[label, j]):
-            _climb_column(index, block, j)
-    _write_totals(index, block, entry, label)
-    _climb_totals(index, block)
-
-
-@njit(**INNER)
-def _clear_entry(index, block, entry):
-    """Empty a leaf entry: no row is ever sent to it, and it widens no hull."""
-    code = index.boxes.dtype.type
-    for j in range(index.weights.size):
-        if _write_column(index, block, entry, j, code(-1), code(0)):
-            _climb_column(index, block, j)
-    index.costs[block, entry] = np.inf
-    index.least_sizes[block, entry] = np.finfo(np.float64).max
-    index.first_classes[block, entry] = np.iinfo(np.int64).max
-    _climb_totals(index, block)
-
-
-@njit(**INNER)
-def _replace(array, place, value):
-    """Write a value; returns whether that changed the array."""
-    changed = array[place] != value
-    array[place] = value
-    return changed
 
 
 @njit(**INNER)
@@ -289,76 +268,57 @@ def _summarize_codes(index, block, j, parent, place):
         elif index.codes[block, j, other]:
             found |= 1 << other
     changed = False
+    words = index.codes[parent, j]
     for bucket in range(BUCKETS):
-        words = index.codes[parent, j]
         word = (words[bucket] & ~(1 << place)) | ((found >> bucket & 1) << place)
-        changed |= _replace(words, bucket, word)
+        changed |= words[bucket] != word
+        words[bucket] = word
     return changed
 
 
 @njit(**INNER)
 def _summarize_column(index, block, j):
     """Sum up a block in one column in its parent's entry; returns whether that changed."""
+    boxes, rooms, cap = index.boxes, index.rooms, index.caps[j]
     parent, place = divmod(index.parents[block], LANES)
-    leaf = index.children[block] == NO_ENTRY
-    lows, highs, cap = index.boxes[block, j, LOW], index.boxes[block, j, HIGH], index.caps[j]
-    low, high, room = lows[0], highs[0], cap
-    for entry in range(LANES):
-        low, high = min(low, lows[entry]), max(high, highs[entry])
-        if not leaf:
-            room = min(room, index.rooms[block, j, entry])
-        elif lows[entry] <= highs[entry]:  # not empty
-            room = min(room, cap - min(highs[entry] - lows[entry], cap))
-    changed = _replace(index.boxes[parent, j, LOW], place, low)
-    changed |= _replace(index.boxes[parent, j, HIGH], place, high)
-    changed |= _replace(index.rooms[parent, j], place, room)
+    row = (block * index.weights.size + j) * 2
+    lows, highs = load(boxes, row, 0), load(boxes, row + 1, 0)
+    low, high = least_number(lows), greatest_number(highs)
+    if index.children[block] == NO_ENTRY:
+        room = least_number(excess(spread(cap), excess(highs, lows)))  # an empty entry has all
+    else:
+        room = least_number(load(rooms, block * index.weights.size + j, 0))
+    changed = boxes[parent, j, LOW, place] != low or boxes[parent, j, HIGH, place] != high
+    changed |= rooms[parent, j, place] != room
+    boxes[parent, j, LOW, place], boxes[parent, j, HIGH, place], rooms[parent, j, place] = low, high, room
     if cap == 1:
         changed |= _summarize_codes(index, block, j, parent, place)
     return changed
 
 
 @njit(**INNER)
-def _climb_column(index, block, j):
-    """After a change of a leaf block in one column, bring the entries above it up to date."""
-    while index.parents[block] != NO_ENTRY and _summarize_column(index, block, j):
-        block = index.parents[block] // LANES
-
-
-@njit(**INNER)
 def _summarize_totals(index, block):
     """Sum up costs, sizes and class numbers of a block in its parent's entry; returns whether that changed."""
+    costs, sizes, firsts = index.costs, index.least_sizes, index.first_classes
     parent, place = divmod(index.parents[block], LANES)
-    cost, size, first = np.inf, np.inf, index.first_classes[block, 0]
-    for entry in range(LANES):
-        cost = min(cost, index.costs[block, entry])
-        size = min(size, index.least_sizes[block, entry])
-        first = min(first, index.first_classes[block, entry])
-    changed = _replace(index.costs[parent], place, cost)
-    changed |= _replace(index.least_sizes[parent], place, size)
-    return changed | _replace(index.first_classes[parent], place, first)
-
-
-@njit(**INNER)
-def _climb_totals(index, block):
-    """After a change of a leaf block's costs, sizes or class numbers, bring the entries above it up to date."""
-    while index.parents[block] != NO_ENTRY and _summarize_totals(index, block):
-        block = index.parents[block] // LANES
+    cost, size = least_number(load(costs, block, 0)), least_number(load(sizes, block, 0))
+    first = least_number(load(firsts, block, 0))
+    changed = costs[parent, place] != cost or sizes[parent, place] != size or firsts[parent, place] != first
+    costs[parent, place], sizes[parent, place], firsts[parent, place] = cost, size, first
+    return changed
 
 
 @njit(nogil=True, cache=True, no_cfunc_wrapper=True)
-def write_entries(index, classes):
+def write_entries(index, classes, changed):
     """Copy classes to their leaf entries, then sum up the blocks above that concerns, each once.
 
-    For many classes this is less work than to bring the tree up to date for one after the other. Those without an
-    entry are left alone.
+    For many classes this is less work than to replace one after the other. ``changed``, bool, shape (blocks,), is
+    all False, and marks them.
     """
-    changed = np.zeros(index.children.size, np.bool_)
     for label in classes:
-        if index.entries[label] == NO_ENTRY:
-            continue
         block, entry = divmod(index.entries[label], LANES)
         for j in range(index.weights.size):
-            _write_column(index, block, entry, j, index.low[label, j], index.high[label, j])
+            _write_column(index, block, entry, j, label)
         _write_totals(index, block, entry, label)
         changed[block] = True
     for block in range(index.children.size - 1, 0, -1):
@@ -370,62 +330,53 @@ def write_entries(index, classes):
 
 
 @njit(**INNER)
-def join_class(index, label, row):
-    """Take a row into a class: its box and its size grow."""
-    low, high = index.low[label], index.high[label]
-    for j in range(low.size):
-        low[j] = min(low[j], row[j])
-        high[j] = max(high[j], row[j])
-    index.sizes[label] += 1
-    _write_class(index, label)
-
-
-@njit(**INNER)
 def set_class(index, label, low, high, size):
-    """Note a class's box and size outside the tree."""
+    """Note a class's box and size outside the tree; the box of one without rows is around none."""
     index.sizes[label] = size
-    for j in range(low.size):
-        index.low[label, j], index.high[label, j] = low[j], high[j]
-
-
-@njit(nogil=True, cache=True, no_cfunc_wrapper=True)
-def replace_class(index, label, low, high, size):
-    """Give a class a new box and size; one of size 0 leaves the tree, so no row is sent to it."""
-    set_class(index, label, low, high, size)
-    if size == 0:
-        block, entry = divmod(index.entries[label], LANES)
-        _clear_entry(index, block, entry)
-        index.entries[label] = NO_ENTRY
-    else:
-        _write_class(index, label)
+    for lane in range(0, low.size, LANES):
+        store(index.low, label, lane, load(low, 0, lane))
+        store(index.high, label, lane, load(high, 0, lane))
 
 
 @njit(**INNER)
-def _free_entry(index, near):
-    """An empty leaf entry in the block of class ``near`` or in the nearest of its neighbours, or NO_ENTRY."""
-    own = index.entries[near] // LANES
+def replace_class(index, label, low, high, size):
+    """Give a class a new box and size, and bring entries up to date up to the first that does not change."""
+    set_class(index, label, low, high, size)
+    leaf, entry = divmod(index.entries[label], LANES)
+    for j in range(index.weights.size):
+        block = leaf
+        changed = _write_column(index, block, entry, j, label)
+        while changed and index.parents[block] != NO_ENTRY:
+            changed = _summarize_column(index, block, j)
+            block = index.parents[block] // LANES
+    _write_totals(index, leaf, entry, label)
+    block, changed = leaf, True
+    while changed and index.parents[block] != NO_ENTRY:
+        changed = _summarize_totals(index, block)
+        block = index.parents[block] // LANES
+
+
+@njit(**INNER)
+def take_entry(index, near):
+    """Give a new class an empty leaf entry in the block of class ``near`` or in the nearest of its neighbours.
+
+    Returns its number; NO_CLASS where no entry or no number is left. Its box is to be written next.
+    """
+    own, label = index.entries[near] // LANES, index.used[0]
+    if label == index.sizes.size:
+        return NO_CLASS
     for step in range(REACH + 1):
         for block in (own - step, own + step):
             if block < index.rooms.shape[0] or block >= index.children.size:
                 continue
-            for entry in range(LANES):
-                if index.costs[block, entry] == np.inf:
-                    return block * LANES + entry
-    return NO_ENTRY
-
-
-@njit(nogil=True, cache=True, no_cfunc_wrapper=True)
-def add_class(index, near, low, high, size):
-    """Add a class beside the class ``near``; returns its number, or NO_CLASS where no entry is free."""
-    entry = _free_entry(index, near)
-    label = index.used[0]
-    if entry == NO_ENTRY or label == index.sizes.size:
-        return NO_CLASS
-    index.used[0] += 1
-    index.entries[label] = entry
-    set_class(index, label, low, high, size)
-    _write_class(index, label)
-    return label
+            numbers = load(index.first_classes, block, 0)
+            if greatest_number(numbers) == LARGEST_NUMBER:
+                entry = first_lane(numbers, LARGEST_NUMBER)
+                index.first_classes[block, entry] = label
+                index.entries[label] = block * LANES + entry
+                index.used[0] += 1
+                return label
+    return NO_CLASS
 
 
 @njit(nogil=True, cache=True, no_cfunc_wrapper=True)
@@ -436,13 +387,15 @@ def insert_rows(index, rows, labels, begin, full):
     joined. Once the caller has split the class ``labels[position - 1]``, it resumes from there.
     """
     scratch = new_scratch(index)
+    low, high = np.empty(rows.shape[1], rows.dtype), np.empty(rows.shape[1], rows.dtype)
     for position in range(begin, rows.shape[0]):
         row = rows[position]
         label, _ = best_class(index, row, scratch)
         labels[position] = label
         if label == NO_CLASS:
             continue
-        join_class(index, label, row)
+        join_box(low, high, index, label, row)
+        replace_class(index, label, low, high, index.sizes[label] + 1)
         if index.sizes[label] >= full:
             return position + 1
     return rows.shape[0]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from kanon_duck.kernels import INNER
+from kanon_duck.kernels import INNER, ZERO
 from kanon_duck.kernels.box import NO_CLASS
-from kanon_duck.kernels.class_index import add_class, best_class, new_scratch, replace_class
+from kanon_duck.kernels.class_index import best_class, new_scratch, replace_class, set_class, take_entry
 from kanon_duck.kernels.partition import NO_ROW, box_cost, clear_box, enlist, fit_box, gather, join_box, sort_rows
 from kanon_duck.kernels.satisfies import satisfies
 from kanon_duck.kernels.split import divide
@@ -21,7 +21,7 @@ LOOK_UP = 400
 
 @njit(nogil=True, cache=True, no_cfunc_wrapper=True)
 def tighten(codes, labels, first, following, index, classes):
-    """Make classes tight that lost rows; those without any leave the index.
+    """Make classes tight that lost rows; their entries in the index are to be written afterwards.
 
     Parameters
     ----------
@@ -33,9 +33,9 @@ def tighten(codes, labels, first, following, index, classes):
     low, high = np.empty(codes.shape[1], codes.dtype), np.empty(codes.shape[1], codes.dtype)
     for label in classes:
         members, size = gather(labels, first, following, label, index.sizes[label])
-        enlist(labels, first, following, label, members, 0, size)
-        fit_box(low, high, codes, members, 0, size)
-        replace_class(index, label, low, high, size)
+        enlist(labels, first, following, label, members, ZERO, size)
+        fit_box(low, high, codes, members, ZERO, size)
+        set_class(index, label, low, high, size)
 
 
 @njit(**INNER)
@@ -47,7 +47,7 @@ def _rise_together(codes, labels, first, following, index, label, rows, k, deman
     members, _ = gather(labels, first, following, label, size)
     for place in range(count):
         united[0, place] = members[0, place] if place < size else rows[0, place - size]
-    fit_box(low, high, codes, united, 0, count)
+    fit_box(low, high, codes, united, ZERO, count)
     after = count * box_cost(index, low, high)
     if count >= 2 * k and divide(codes, united, k, demanded, index.caps, index.weights, low, high):
         after = k * box_cost(index, low, high)
@@ -68,7 +68,10 @@ def _best_together(codes, labels, first, following, index, rows, k, demanded, sc
     for place in range(rows.shape[1]):
         label, rise = best_class(index, codes[rows[0, place]], scratch)
         apart += rise
-        if label != NO_CLASS and not np.any(candidates[:count] == label):
+        is_new = label != NO_CLASS
+        for earlier in range(count):
+            is_new &= candidates[earlier] != label
+        if is_new:
             candidates[count] = label
             count += 1
     best, least = NO_CLASS, apart
@@ -132,10 +135,11 @@ def maintain(codes, labels, first, following, index, classes, rows, position, un
             if not divide(codes, members, k, demanded, index.caps, index.weights, low, high):
                 unsplit = NO_CLASS
                 continue
-            new = add_class(index, unsplit, low, high, k)
+            new = take_entry(index, unsplit)
             if new == NO_CLASS:
                 return position, unsplit, True
-            enlist(labels, first, following, new, members, 0, k)
+            replace_class(index, new, low, high, k)
+            enlist(labels, first, following, new, members, ZERO, k)
             enlist(labels, first, following, unsplit, members, k, size)
             fit_box(low, high, codes, members, k, size)
             changed, size = unsplit, size - k
@@ -150,7 +154,7 @@ def maintain(codes, labels, first, following, index, classes, rows, position, un
                     continue
                 # it leaves the index, so that no row is sent to it; its rows wait on its list
                 sort_rows(members)
-                enlist(labels, first, following, label, members, 0, count)
+                enlist(labels, first, following, label, members, ZERO, count)
                 for place in range(count):
                     labels[members[0, place]] = NO_CLASS
                 clear_box(low, high)
@@ -167,7 +171,7 @@ def maintain(codes, labels, first, following, index, classes, rows, position, un
                     first[changed], first[label] = first[label], NO_ROW
                     size = index.sizes[changed] + count
                     members, _ = gather(labels, first, following, changed, size)
-                    fit_box(low, high, codes, members, 0, size)
+                    fit_box(low, high, codes, members, ZERO, size)
                     unsplit = changed
             elif first[label] != NO_ROW:
                 row = first[label]

@@ -1,4 +1,4 @@
-"""Gives classes of a partition other rows, and brings their lists, boxes and the index up to date."""
+"""Gives classes of a partition other rows, and brings their lists and boxes up to date."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ import numpy as np
 from numba import njit
 
 from kanon_duck.kernels.box import NO_CLASS
-from kanon_duck.kernels.class_index import add_class, replace_class, set_class, write_entries
+from kanon_duck.kernels.class_index import set_class, take_entry
 from kanon_duck.kernels.partition import enlist, fit_box
 
 
 @njit(nogil=True, cache=True, no_cfunc_wrapper=True)
 def regroup(codes, labels, first, following, index, classes, starts, members, near, begin):
     """Write classes from ``begin`` on; returns the first that found no free entry in the index, or their number.
+
+    The entries are to be written afterwards.
 
     Parameters
     ----------
@@ -32,12 +34,8 @@ def regroup(codes, labels, first, following, index, classes, starts, members, ne
     for place in range(begin, classes.size):
         label, start, stop = classes[place], starts[place], starts[place + 1]
         fit_box(low, high, codes, members, start, stop)
-        if label < index.used[0] and start < stop:
-            set_class(index, label, low, high, stop - start)
-        elif label < index.used[0]:
-            replace_class(index, label, low, high, stop - start)
-        elif add_class(index, near[place], low, high, stop - start) == NO_CLASS:
+        if label == index.used[0] and take_entry(index, near[place]) == NO_CLASS:
             return place
+        set_class(index, label, low, high, stop - start)
         enlist(labels, first, following, label, members, start, stop)
-    write_entries(index, classes)
     return classes.size

@@ -165,12 +165,17 @@ def doubles(_typing, vector):
     return Vector(types.float64)(vector), build
 
 
+def _compare(builder, comparison, dtype, first, second):
+    """Compare two vectors of floats or of unsigned integers lane by lane."""
+    compare = builder.fcmp_ordered if isinstance(dtype, types.Float) else builder.icmp_unsigned
+    return compare(comparison, first, second)
+
+
 def _select(comparison):
     """Emit: the first of two vectors in the lanes where the comparison holds, else the second."""
 
     def build(_context, builder, signature, arguments):
-        compare = builder.fcmp_ordered if isinstance(signature.args[0].dtype, types.Float) else builder.icmp_unsigned
-        return builder.select(compare(comparison, *arguments), *arguments)
+        return builder.select(_compare(builder, comparison, signature.args[0].dtype, *arguments), *arguments)
 
     return build
 
@@ -238,26 +243,38 @@ def fused(_typing, first, second, third):
     return third(first, second, third), build
 
 
+def _extreme(comparison):
+    """Emit: the number of a vector for which the comparison with the others holds."""
+
+    def build(_context, builder, signature, arguments):
+        dtype = signature.return_type
+
+        def combine(*halves):
+            return builder.select(_compare(builder, comparison, dtype, *halves), *halves)
+
+        return _fold(builder, arguments[0], combine)
+
+    return build
+
+
 @intrinsic
 def least_number(_typing, vector):
-    """The least number of a vector of floats."""
+    """The least number of a vector."""
+    return vector.dtype(vector), _extreme("<")
 
-    def build(_context, builder, _signature, arguments):
-        return _fold(
-            builder,
-            arguments[0],
-            lambda first, second: builder.select(builder.fcmp_ordered("<", first, second), first, second),
-        )
 
-    return vector.dtype(vector), build
+@intrinsic
+def greatest_number(_typing, vector):
+    """The greatest number of a vector."""
+    return vector.dtype(vector), _extreme(">")
 
 
 @intrinsic
 def first_lane(_typing, vector, number):
-    """The first lane that holds a number, which one does; floats."""
+    """The first lane that holds a number, which one does."""
 
     def build(_context, builder, _signature, arguments):
-        found = builder.fcmp_ordered("==", arguments[0], _repeat(builder, arguments[1]))
+        found = _compare(builder, "==", vector.dtype, arguments[0], _repeat(builder, arguments[1]))
         bits = builder.bitcast(found, ir.IntType(LANES))
         return builder.zext(builder.cttz(bits, ir.IntType(1)(1)), ir.IntType(64))
 

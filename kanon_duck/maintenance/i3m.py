@@ -14,6 +14,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from kanon_duck.class_index import write_entries
 from kanon_duck.kernels.box import NO_CLASS
 from kanon_duck.kernels.maintain import maintain, tighten
 from kanon_duck.maintenance.changes import classes_in
@@ -77,6 +78,7 @@ def _take_out(partition: Partition, rows: NDArray[np.int64]) -> NDArray[np.int64
     classes = classes_in(partition.labels[rows])
     partition.labels[rows] = NO_CLASS
     tighten(*partition, classes)
+    write_entries(partition.class_index, classes)
     return classes
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_duck.class_index import build_index, rebuild_index
+from kanon_duck.class_index import build_index, rebuild_index, write_entries
 from kanon_duck.encoding import Encoding
 from kanon_duck.kernels.box import NO_CLASS
 from kanon_duck.kernels.class_index import ClassIndex
@@ -105,4 +105,5 @@ def regrouped(partition: Partition, labels: NDArray[np.int64]) -> Partition:
         done = regroup(*partition, classes, stops, rows[None, :], near, done)
         if done < len(classes):
             partition = with_free_entries(partition)
+    write_entries(partition.class_index, classes)
     return partition

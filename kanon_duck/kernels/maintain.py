@@ -158,7 +158,7 @@ def maintain(codes, labels, first, following, index, classes, rows, position, un
                 for place in range(count):
                     labels[members[0, place]] = NO_CLASS
                 clear_box(low, high)
-                replace_class(index, label, low, high, size)
+                replace_class(index, label, low, high, ZERO)
                 if together:
                     work += LOOK_UP * count
                     changed = _best_together(

@@ -63,7 +63,7 @@ class Coded(NamedTuple):
         Its rows stand in the order of a hash of their identity, which neither the source's order nor the
         number of threads can change.
     snapshot_row : int64, shape (rows,)
-        DuckDB's rowid of each row in the snapshot.
+        Which row of the snapshot each of them is, from 0 on.
     warnings : list of str
         What the owner should know about the data.
     """
@@ -128,7 +128,9 @@ def encode(database: Database, settings: Settings, known: Known | None = None) -
     sensitive = codes_of(settings.model, data)
     if sensitive is not None:
         sensitive = sensitive.take(order)
-    return Coded(Microdata(attributes, encoding, sensitive), data["row"][order], warnings)
+    row = data["row"][order]
+    row -= row.min(initial=np.iinfo(np.int64).max)  # rowids of new rows in a transaction are large, but have no gaps
+    return Coded(Microdata(attributes, encoding, sensitive), row, warnings)
 
 
 def _identity(settings: Settings) -> str:

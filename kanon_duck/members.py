@@ -78,9 +78,11 @@ def add_members(database: Database, number: int, settings: Settings, coded: Code
 
 
 def _write(database: Database, statement: str, settings: Settings, coded: Coded, columns: dict[str, Column]) -> None:
-    """Write the rows of the snapshot with their codes and the columns given for each row of the encoding."""
-    arrays = {"snapshot_row": numbers(coded.snapshot_row)}
-    arrays |= {name: numbers(values, missing) for name, (values, missing) in columns.items()}
+    """Write the rows of the snapshot with their codes and the columns given for each row of the encoding.
+
+    The codes are brought into the snapshot's order, because to join them by number takes as long as the writing.
+    """
+    arrays = {name: numbers(values, missing) for name, (values, missing) in columns.items()}
     selected, joins = [f"codes.{name}" for name in columns], []
     if "waiting_since" in columns:
         selected.append(f"CASE WHEN codes.waiting_since IS NOT NULL THEN {_reason(settings)} END AS waiting_reason")
@@ -93,11 +95,13 @@ def _write(database: Database, statement: str, settings: Settings, coded: Coded,
             selected.append(f"codes.{name}" if ranks is None else f"steps_{name}.step AS {name}")
             joins += [] if ranks is None else [f"LEFT JOIN {ranks} AS steps_{name} ON steps_{name}.code = codes.{name}"]
     quasi_hash, other_hash = hashes(settings)
-    database.register("codes", pa.table(arrays))
+    encoded_row = np.empty_like(coded.snapshot_row)
+    encoded_row[coded.snapshot_row] = np.arange(len(encoded_row))
+    database.register("codes", pa.table(arrays).take(numbers(encoded_row)))
     database.execute(
         f"{statement} SELECT {', '.join(private_names(settings, 'key', 'sensitive', 'kept', 'unit') + selected)}, "
         f"{quasi_hash} AS quasi_hash, {other_hash} AS other_hash "
-        f"FROM {SNAPSHOT} AS snapshot JOIN codes ON codes.snapshot_row = snapshot.rowid {' '.join(joins)}"
+        f"FROM {SNAPSHOT} AS snapshot POSITIONAL JOIN codes {' '.join(joins)}"
     )
     database.unregister("codes")
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import FIRST_EXCEPTION, CancelledError, ThreadPoolExecutor, wait
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_EXCEPTION, CancelledError, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from threading import Event
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from numba import get_num_threads
 
@@ -26,6 +27,13 @@ def each(work: Callable[[Given], Made], pieces: Iterable[Given]) -> list[Made]:
     """What short work makes of each piece, on as many threads as numba is allowed; it must not matter on which."""
     with ThreadPoolExecutor(max_workers=get_num_threads()) as threads:
         return list(threads.map(work, pieces))
+
+
+@contextmanager
+def beside(work: Callable[..., Made], *arguments: Any) -> Iterator[Future[Made]]:
+    """Short work on a thread of its own, while the caller does what leaves a processor idle."""
+    with ThreadPoolExecutor(max_workers=1) as thread:
+        yield thread.submit(work, *arguments)
 
 
 PATIENCE = 0.05

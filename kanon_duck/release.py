@@ -15,7 +15,7 @@ from kanon_duck.catalog import (
     released_table,
 )
 from kanon_duck.check import class_sizes, released_measures
-from kanon_duck.classes import ENDED, class_losses, class_summary, least_diversity, one_of_each, released_people
+from kanon_duck.classes import ENDED, class_losses, class_summary, least_diversity, released_people
 from kanon_duck.diversity import measure, persons
 from kanon_duck.errors import KanonError
 from kanon_duck.loss import average_class_size
@@ -96,18 +96,18 @@ def _rows(number: int, settings: Settings, release: int) -> exp.Select:
     classes = exp.select("*").from_(exp.to_table(classes_table(number))).where(first)
     own = private_names(settings, "sensitive", "kept")
     members = (
-        exp.select("reader_class", *own)
+        exp.select("reader_class", "class", *own)
         .from_(exp.to_table(members_table(number)))
         .join(classes.subquery(), using=["class"])
         .order_by("reader_class", *own)  # lists grow fast where their elements follow each other
     )
     lists = {name: f"list({name} ORDER BY {', '.join(own)})" for name in own} or {"one_each": "range(count(*))"}
-    together = exp.select("reader_class", *(f"{made} AS {name}" for name, made in lists.items()))
+    together = exp.select("min(class) AS class", *(f"{made} AS {name}" for name, made in lists.items()))
     together = together.from_(members.subquery()).group_by("reader_class")
     in_order = (
         exp.select("*")
         .from_(together.subquery())
-        .join(one_of_each(classes).subquery(), using=["reader_class"])
+        .join(classes.subquery(), using=["class"])  # any class of a reader class has its cells
         .order_by("reader_class")
     )
     kept = exp.Star(except_=[exp.to_identifier(name) for name in lists])

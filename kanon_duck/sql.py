@@ -21,8 +21,9 @@ if not SQL_FOLDER.is_dir():  # a source checkout: the wheel carries the folder i
 
 Statement = str | exp.Expression
 
-BATCH_ROWS = 1 << 12
-"""Rows of an Arrow table that one of DuckDB's threads reads at a time."""
+BATCH_ROWS = 61_440
+"""Rows of an Arrow table that one of DuckDB's threads reads at a time: half of a row group. What it reads in smaller
+pieces, and stores, is copied once more to make up row groups."""
 
 
 class StatementError(KanonError):

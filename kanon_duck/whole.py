@@ -18,6 +18,7 @@ from kanon_duck.maintenance.state import State, keep_in_mind
 from kanon_duck.members import create_members
 from kanon_duck.membership import create_membership
 from kanon_duck.microdata import NumericAttribute
+from kanon_duck.parallel import beside
 from kanon_duck.release import Counts, describe_release, domain_steps, in_force, publish
 from kanon_duck.settings import Settings
 
@@ -55,10 +56,10 @@ def release_whole(
     call.phase("clustering")
     labels, levels, warnings = cluster(call, settings, microdata)
     call.phase("generalizing")
-    classes = generalize(microdata, labels, levels)
+    with beside(generalize, microdata, labels, levels) as generalized:
+        create_members(database, number, settings, coded, labels)
     call.phase("writing")
-    create_members(database, number, settings, coded, labels)
-    create_classes(database, number, microdata, classes, release)
+    create_classes(database, number, microdata, generalized.result(), release)
     call.phase("publishing")
     publish(database, number, settings, call.catalog, release)
     if release == 1:

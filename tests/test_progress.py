@@ -56,7 +56,7 @@ EACH_PHASE_SLOW = (
     + """
 progress.PATIENCE_SECONDS = 0
 slow(create_masked_view, "take_snapshot", 0.3)
-for name in ("encode", "cluster", "generalize", "create_members", "publish"):
+for name in ("encode", "cluster", "generalize", "create_classes", "publish"):
     slow(whole, name, 0.3)
 """
 )

@@ -172,11 +172,10 @@ def _encode(call: Call, view: MaskedView, settings: Settings) -> tuple[State, Ba
     snapshot_changes(database, settings)
     state, coded = load_state(call, view, settings)
     beside = database.numpy(
-        "SELECT rowid AS row, coalesce(member, -1) AS member, coalesce(waited_since, 0) AS waiting_since "
+        "SELECT coalesce(member, -1) AS member, coalesce(waited_since, 0) AS waiting_since "
         f"FROM {SNAPSHOT} ORDER BY rowid"
     )
-    place = np.searchsorted(beside["row"], coded.snapshot_row)
-    rows = beside["member"][place]
+    rows = beside["member"][coded.snapshot_row]
     old = rows >= 0
     rows[~old] = free_rows(state, int(np.count_nonzero(~old)))
     recoded = ~old
@@ -189,7 +188,7 @@ def _encode(call: Call, view: MaskedView, settings: Settings) -> tuple[State, Ba
     gone = database.numpy(f"SELECT member FROM {CHANGES} WHERE {GONE}")["member"]
     revalued = database.numpy(f"SELECT member FROM {CHANGES} WHERE {REVALUED}")["member"]
     _revalue(database, settings, state, revalued)
-    waiting_since = beside["waiting_since"][place]
+    waiting_since = beside["waiting_since"][coded.snapshot_row]
     return state, Batch(coded, rows, old, recoded, unknown, waiting_since, gone, revalued)
 
 

@@ -15,8 +15,7 @@ FUNCTIONS = {
     "clustering: order": ["clustering.auto.order"],
     "clustering: cut": ["clustering.auto.cut"],
     "clustering: anneal": ["clustering.auto.anneal"],
-    "generalizing": ["whole.generalize"],
-    "storing": ["whole.create_members", "whole.create_classes"],
+    "generalizing and storing": ["whole.create_members", "whole.create_classes"],
     "publishing": ["whole.publish"],
     "checking": [
         "procedures.create_masked_view.check_kept",

@@ -25,6 +25,10 @@ BATCH_ROWS = 61_440
 """Rows of an Arrow table that one of DuckDB's threads reads at a time: half of a row group. What it reads in smaller
 pieces, and stores, is copied once more to make up row groups."""
 
+READS_ARROW_IN_JOINS = int(duckdb.__version__.split(".")[0]) >= 2
+"""Before 2.0, DuckDB may push what it learns of one side of a join down to an Arrow table, which may not know that kind
+of filter."""
+
 
 class StatementError(KanonError):
     """A statement of ours that DuckDB refused: the message carries DuckDB's words and the statement."""
@@ -112,11 +116,20 @@ class Database:
         After an error there is no need to unregister: it ends the call, and the connection with it.
         """
         batches = table.combine_chunks().to_batches(max_chunksize=BATCH_ROWS)
-        self._cursor.register(name, pa.Table.from_batches(batches, table.schema))
+        arrow = pa.Table.from_batches(batches, table.schema)
+        if READS_ARROW_IN_JOINS:
+            self._cursor.register(name, arrow)
+            return
+        self._cursor.register(f"{name}_in_arrow", arrow)
+        self.execute(f"CREATE OR REPLACE TEMPORARY TABLE {name} AS FROM {name}_in_arrow")
+        self._cursor.unregister(f"{name}_in_arrow")
 
     def unregister(self, name: str) -> None:
         """Forget a registered Arrow table."""
-        self._cursor.unregister(name)
+        if READS_ARROW_IN_JOINS:
+            self._cursor.unregister(name)
+        else:
+            self.execute(f"DROP TABLE temp.{name}")
 
     def interrupt(self) -> None:
         """Stop the statement that runs, if any; called from another thread."""

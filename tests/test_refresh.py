@@ -300,6 +300,7 @@ def test_a_broken_source_is_told_and_can_be_mended(people: duckdb.DuckDBPyConnec
     assert_current(people)
 
 
+@pytest.mark.surface
 def test_a_float_that_is_no_number(connection: duckdb.DuckDBPyConnection) -> None:
     connection.execute(PEOPLE.format(60))
     connection.execute("ALTER TABLE people ALTER income TYPE DOUBLE")

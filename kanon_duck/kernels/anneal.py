@@ -8,12 +8,12 @@ import numpy as np
 from numba import njit
 
 from kanon_duck.encoding import LANES
-from kanon_duck.kernels import INNER
+from kanon_duck.kernels import INNER, ZERO
 from kanon_duck.kernels.satisfies import satisfies
 from kanon_duck.kernels.simd import load, maximum, minimum, store, weigh
 
-FIRST = np.int64(0)
-"""Place of a class's first row; numba would compile what it is passed to once more for a literal 0."""
+FIRST = ZERO
+"""Place of a class's first row."""
 
 CHANCES = np.int64(1 << 30)
 """How finely probabilities are told apart."""

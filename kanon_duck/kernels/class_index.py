@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from kanon_duck.encoding import LANES
 from kanon_duck.kernels import INNER, ZERO
-from kanon_duck.kernels.partition import join_box
+from kanon_duck.kernels.partition import box_cost, join_box
 from kanon_duck.kernels.simd import (
     doubles,
     excess,
@@ -247,10 +247,7 @@ def _write_totals(index, block, entry, label):
         index.first_classes[block, entry] = LARGEST_NUMBER
         index.entries[label] = NO_ENTRY
         return
-    cost = 0.0
-    for j in range(index.weights.size):
-        cost += index.weights[j] * min(index.high[label, j] - index.low[label, j], index.caps[j])
-    index.costs[block, entry] = cost
+    index.costs[block, entry] = box_cost(index, index.low[label], index.high[label])
     index.least_sizes[block, entry] = index.sizes[label]
     index.first_classes[block, entry] = label
 

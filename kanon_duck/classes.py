@@ -24,8 +24,8 @@ from kanon_duck.settings import Settings
 from kanon_duck.sql import Database
 
 ENDED = "temp.kanon_ended"
-"""Reader classes that a refresh ends. Those that stay as they are, but look like one that is new, have this for
-``successor``: their rows are written anew beside its rows."""
+"""Reader classes that a release ends, each with one of its classes, whose cells are its own. Those that stay as they
+are, but look like one that is new, have this for ``successor``: their rows are written anew beside its rows."""
 
 
 def create_classes(database: Database, number: int, microdata: Microdata, classes: Classes, release: int) -> None:
@@ -81,16 +81,38 @@ def add_classes(
     database.execute(
         f"""
         CREATE OR REPLACE TEMPORARY TABLE {ENDED} AS
-        SELECT DISTINCT reader_class, CAST(NULL AS BIGINT) AS successor
-        FROM {table} SEMI JOIN touched USING (class) WHERE from_release < {int(release)}
+        SELECT reader_class, min(class) AS class, CAST(NULL AS BIGINT) AS successor
+        FROM {table} SEMI JOIN touched USING (class) WHERE from_release < {int(release)} GROUP BY reader_class
         UNION ALL
-        SELECT DISTINCT standing.reader_class, new.reader_class
+        SELECT standing.reader_class, min(standing.class), new.reader_class
         FROM {table} AS new JOIN {table} AS standing ON {same}
         WHERE new.from_release = {int(release)} AND standing.reader_class <> new.reader_class
             AND standing.class NOT IN (FROM touched)
+        GROUP BY standing.reader_class, new.reader_class
         """
     )
     database.unregister("touched")
+
+
+def end_all_classes(database: Database, number: int) -> None:
+    """Note that the next release ends all reader classes, as one from scratch does."""
+    database.execute(
+        f"CREATE OR REPLACE TEMPORARY TABLE {ENDED} AS "
+        f"SELECT reader_class, min(class) AS class, CAST(NULL AS BIGINT) AS successor "
+        f"FROM {classes_table(number)} GROUP BY reader_class"
+    )
+
+
+def ended_classes(number: int, release: int) -> str:
+    """A relation of all classes that are part of the reader classes that a release ends, as they were."""
+    ended = f"{classes_table(number)} SEMI JOIN {ENDED} USING (reader_class)"
+    return f"(SELECT * FROM {ended} WHERE from_release < {int(release)})"
+
+
+def one_of_each(number: int, release: int) -> str:
+    """A relation of one class of each reader class that a release ends."""
+    one = f"{classes_table(number)} SEMI JOIN {ENDED} USING (reader_class, class)"
+    return f"(SELECT * FROM {one} WHERE from_release < {int(release)})"
 
 
 def remove_ended_classes(database: Database, number: int, release: int) -> None:
@@ -191,12 +213,6 @@ def class_summary(database: Database, number: int, model: PrivacyModel) -> Class
 def released_people(number: int) -> str:
     """A relation of the members that are released, beside their classes."""
     return f"(FROM {members_table(number)} JOIN {classes_table(number)} USING (class))"
-
-
-def one_of_each(classes: exp.Select) -> exp.Select:
-    """One of the classes that are a reader class together, for each that some classes belong to."""
-    lowest = exp.select("min(class)").from_(classes.subquery()).group_by("reader_class")
-    return exp.select("*").from_(classes.subquery()).where(exp.column("class").isin(query=lowest))
 
 
 def class_losses(database: Database, number: int, settings: Settings) -> tuple[dict[str, float], float]:

@@ -12,13 +12,12 @@ from sqlglot import exp
 
 from kanon_duck.catalog import (
     MaskedView,
-    classes_table,
     history_classes_table,
     history_table,
     released_table,
     retired_table,
 )
-from kanon_duck.classes import one_of_each
+from kanon_duck.classes import ENDED, one_of_each
 from kanon_duck.release import CLASS, FROM_RELEASE, TO_RELEASE, released_columns
 from kanon_duck.settings import Settings
 from kanon_duck.sql import Database
@@ -41,39 +40,23 @@ def create_history(database: Database, settings: Settings) -> None:
     )
 
 
-def keep_history(database: Database, settings: Settings, number: int, release: int, ended: str | None = None) -> None:
-    """Copy rows of the current release that a new one no longer shows, and the cells of their classes.
-
-    Parameters
-    ----------
-    number : int
-        Of the masked view; the cells are those of its classes that are older than the new release.
-    release : int
-        The first release without them.
-    ended : str, optional
-        Private table with the reader classes that end; by default all do.
-    """
-    released = released_table(settings.name)
-
-    def is_ended(reader_class: exp.Column) -> exp.Expr:
-        return exp.true() if ended is None else reader_class.isin(query=exp.select("reader_class").from_(ended))
-
-    older = exp.select("*").from_(classes_table(number)).where(exp.column("from_release") < _number(release))
-    classes = one_of_each(older.where(is_ended(exp.column("reader_class"))))
+def keep_history(database: Database, settings: Settings, number: int, release: int) -> None:
+    """Copy rows of the reader classes that a release, the first without them, ends, and the cells of these."""
     cells = exp.select(
         *(exp.column(source).as_(name, quoted=True) for name, source in _cells(settings).items()),
         "reader_class",
         "from_release",
     )
-    cells = cells.from_(classes.subquery())
+    cells = cells.from_(exp.maybe_parse(one_of_each(number, release), dialect="duckdb").subquery("classes"))
     database.execute(exp.insert(cells, history_classes_table(settings.name), copy=False))
-    rows = exp.select(*_quoted(_own(settings)), *_quoted(VERSION), _number(release)).from_(released)
-    rows = rows.where(is_ended(exp.column(CLASS, quoted=True)))
+    rows = exp.select(*_quoted(_own(settings)), *_quoted(VERSION), _number(release))
+    rows = rows.from_(released_table(settings.name))
+    rows = rows.where(exp.column(CLASS, quoted=True).isin(query=exp.select("reader_class").from_(ENDED)))
     database.execute(exp.insert(rows, history_table(settings.name), copy=False))
 
 
 def end_release(database: Database, settings: Settings, number: int, release: int) -> None:
-    """Put the whole current release into the history, before another takes its place."""
+    """Put the whole current release, all of whose classes end, into the history, before another takes its place."""
     keep_history(database, settings, number, release)
     database.execute(exp.Drop(tables=[released_table(settings.name)], kind="TABLE"))
 

@@ -20,8 +20,7 @@ from kanon_duck.catalog import (
     versions_table,
     vulnerable_table,
 )
-from kanon_duck.classes import ENDED, released_people
-from kanon_duck.maintenance.changes import rows_of
+from kanon_duck.classes import ended_classes, one_of_each, released_people
 from kanon_duck.members import hash_of
 from kanon_duck.release import released_columns
 from kanon_duck.settings import Settings
@@ -29,7 +28,7 @@ from kanon_duck.snapshot import private_names
 from kanon_duck.sql import Database
 
 LEAVING = "temp.kanon_leaving"
-"""Members that a refresh takes out or gives other values, as they were."""
+"""People who leave with a refresh: members that it takes out or gives other values."""
 
 
 def has_history(settings: Settings) -> bool:
@@ -70,66 +69,34 @@ def create_membership(database: Database, number: int, settings: Settings) -> No
 
 
 def remember_leaving(database: Database, number: int, settings: Settings, rows: NDArray[np.int64]) -> None:
-    """Put members aside, by row number, before they are taken out or given other values."""
+    """Note who leaves, by row number, before members are taken out or given other values."""
     if not has_history(settings):
         return
     database.register("leaving", pa.table({"row": numbers(rows)}))
     database.execute(
         f"CREATE OR REPLACE TEMPORARY TABLE {LEAVING} AS "
-        f"SELECT {', '.join(_known_again(settings))} FROM {members_table(number)} SEMI JOIN leaving USING (row)"
+        f"SELECT {person(settings)} AS person FROM {members_table(number)} SEMI JOIN leaving USING (row)"
     )
     database.unregister("leaving")
 
 
-def _known_again(settings: Settings) -> list[str]:
-    """SQL for a member's row number, person and values."""
-    return ["row", f"{person(settings)} AS person", *own_columns(settings)]
+def end_versions(database: Database, number: int, settings: Settings, release: int) -> None:
+    """Write the versions of the classes that a release, the first without them, ends, and their members.
 
-
-def end_versions(database: Database, number: int, settings: Settings, before: NDArray[np.int64], release: int) -> None:
-    """Write the versions of classes that end with a refresh, after their rows in the table of members have changed.
-
-    The table of classes still has them, beside those of the release.
-
-    Parameters
-    ----------
-    before : int64, shape (n,)
-        Class that each row number had.
-    release : int
-        The first release without these versions.
+    Both the table of classes and that of members still have them as they were.
     """
     if not has_history(settings):
         return
-    ended = f"(FROM {classes_table(number)} SEMI JOIN {ENDED} USING (reader_class) WHERE from_release < {release})"
-    rows = rows_of(database.numpy(f"SELECT class FROM {ended}")["class"], before)
-    database.register("ended_rows", pa.table({"row": numbers(rows), "class": numbers(before[rows])}))
-    known = ", ".join(["ended_rows.class", *_known_again(settings)])
-    members = (
-        f"(SELECT {known} FROM {members_table(number)} JOIN ended_rows USING (row) ANTI JOIN {LEAVING} USING (row) "
-        f"UNION ALL BY NAME FROM {LEAVING} JOIN ended_rows USING (row))"
-    )
-    _end(database, number, settings, release, ended, members)
-    database.unregister("ended_rows")
-
-
-def end_all_versions(database: Database, number: int, settings: Settings, release: int) -> None:
-    """Write all versions of the current release, before another takes its place."""
-    if has_history(settings):
-        members = f"(SELECT class, {', '.join(_known_again(settings))} FROM {members_table(number)})"
-        _end(database, number, settings, release, classes_table(number), members)
-
-
-def _end(database: Database, number: int, settings: Settings, release: int, classes: str, members: str) -> None:
-    """Write the versions that some classes are part of, and their members."""
     version = "reader_class, from_release"
     own, cells = (", ".join([version, *names]) for names in (own_columns(settings), cell_columns(settings)))
+    ended = f"(SELECT class, {version} FROM {ended_classes(number, release)})"
     database.execute(
-        f"INSERT INTO {stays_table(number)} BY NAME SELECT person, {own} "
-        f"FROM {members} JOIN (SELECT class, {version} FROM {classes}) USING (class)"
+        f"INSERT INTO {stays_table(number)} BY NAME SELECT {person(settings)} AS person, {own} "
+        f"FROM {members_table(number)} JOIN {ended} USING (class)"
     )
     database.execute(
-        f"INSERT INTO {versions_table(number)} BY NAME SELECT DISTINCT ON (reader_class) {cells}, "
-        f"CAST({release} AS BIGINT) AS to_release FROM {classes}"
+        f"INSERT INTO {versions_table(number)} BY NAME SELECT {cells}, CAST({int(release)} AS BIGINT) AS to_release "
+        f"FROM {one_of_each(number, release)}"
     )
 
 

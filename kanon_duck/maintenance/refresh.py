@@ -21,7 +21,7 @@ from kanon_duck.maintenance.answers import broken, dry, held, secure_not_yet, un
 from kanon_duck.maintenance.batch import bring_in
 from kanon_duck.maintenance.capture import CHANGES, GONE, REVALUED, Found, compare, snapshot_changes
 from kanon_duck.maintenance.state import State, free_rows, put, put_sensitive, same_codes
-from kanon_duck.maintenance.succession import succeed
+from kanon_duck.maintenance.succession import move_members, succeed
 from kanon_duck.maintenance.triggers import settle
 from kanon_duck.members import add_members, add_values, known_hierarchies, load_members, remove_members, update_values
 from kanon_duck.membership import remember_leaving
@@ -115,10 +115,13 @@ def refresh(call: Call, view: MaskedView, dry_run: bool) -> Row:
         return held(call, view, dry_run, settings.model)
     call.phase("writing")
     changed = np.concatenate([batch.rows[batch.old], batch.revalued])
-    is_new_release = bool(np.any(before != state.labels) or np.any(state.labels[changed] != NO_CLASS))
-    _write_members(call, view, settings, state, batch, waits, view.release + is_new_release)
     warnings = standing_warnings(settings) + found.warnings + batch.coded.warnings + list(made)
-    row = succeed(call, view, settings, state, before, batch.rows, changed, "refresh", warnings, started)
+
+    def write(release: int) -> None:
+        _write_members(call.database, view.number, settings, state, batch, waits, release)
+        move_members(call.database, view.number, state, before, batch.rows)
+
+    row = succeed(call, view, settings, state, before, changed, write, "refresh", warnings, started)
     return dry(call, row) if dry_run else row
 
 
@@ -225,8 +228,8 @@ def _bring_in(call: Call, settings: Settings, state: State, batch: Batch) -> tup
 
 
 def _write_members(
-    call: Call,
-    view: MaskedView,
+    database: Database,
+    number: int,
     settings: Settings,
     state: State,
     batch: Batch,
@@ -234,7 +237,6 @@ def _write_members(
     release: int,
 ) -> None:
     """Write the members that the source has given other values, or no longer has; new ones wait since ``release``."""
-    database, number = call.database, view.number
     since = np.where(batch.waiting_since > 0, batch.waiting_since, release)
     labels = state.labels[batch.rows]
     leaving = np.concatenate([batch.gone, batch.rows[batch.old], batch.revalued])

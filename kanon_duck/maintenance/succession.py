@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kanon_duck.call import Call, Row
 from kanon_duck.catalog import MaskedView, members_table, new_version, record_release, record_state, release_row
-from kanon_duck.classes import ENDED, add_classes, remove_ended_classes, replace_diversity, with_look_alikes
+from kanon_duck.classes import add_classes, remove_ended_classes, replace_diversity, with_look_alikes
 from kanon_duck.generalization import generalize
 from kanon_duck.history import keep_history
 from kanon_duck.inference.recorded import count_vulnerable
@@ -22,6 +24,7 @@ from kanon_duck.members import held_back, update_members
 from kanon_duck.membership import end_versions, purge
 from kanon_duck.release import Counts, describe_release, publish_changes
 from kanon_duck.settings import Settings
+from kanon_duck.sql import Database
 
 
 def succeed(
@@ -30,8 +33,8 @@ def succeed(
     settings: Settings,
     state: State,
     before: NDArray[np.int64],
-    written: NDArray[np.int64],
     changed: NDArray[np.int64],
+    write: Callable[[int], None],
     cause: str,
     warnings: list[str],
     started: float,
@@ -47,10 +50,11 @@ def succeed(
         The members as they are now.
     before : int64, shape (n,)
         Their classes in the last release, -1 for one in none.
-    written : int64
-        Row numbers whose class the table of members has already.
     changed : int64
         Row numbers of members of before that have other values now.
+    write : function
+        Brings the table of members up to date, once what the release before needs of it is kept. Told the release
+        that follows, or that before where nothing has changed for readers.
     cause, warnings
         Of the release.
     started : float
@@ -62,21 +66,16 @@ def succeed(
         The release's row of ``kanon.releases``, or that of the last.
     """
     database, number, after = call.database, view.number, state.labels
-    moved = before != after
-    moved[written] = False
-    moved &= state.present
-    rows = np.flatnonzero(moved)
-    if len(rows):
-        update_members(database, number, rows, after[rows])
     touched = classes_in(changes(before, after).touched, after[changed])
     state.version = new_version()
-    waiting, suppressed = held_back(database, number)
-    stays = {"members_version": state.version, "waiting": waiting, "status": "current", "reason": None}
+    stays: dict[str, Any] = {"members_version": state.version, "status": "current", "reason": None}
     keep_in_mind(call, state)
     if not len(touched):
+        write(view.release)
+        waiting, _ = held_back(database, number)
         told = "nothing that readers see has changed: no new release"
         told += f" ({waiting} rows wait)" if waiting else ""
-        return no_release(call, view, "unchanged", told, False, **stays)
+        return no_release(call, view, "unchanged", told, False, waiting=waiting, **stays)
 
     call.phase("generalizing")
     if state.levels is not None:  # all classes show the same levels, which may be others than before
@@ -89,8 +88,9 @@ def succeed(
     call.phase("publishing")
     release = view.release + 1
     add_classes(database, number, microdata, classes, numbers, touched, release)
-    keep_history(database, settings, number, release, ENDED)
-    end_versions(database, number, settings, before, release)
+    keep_history(database, settings, number, release)
+    end_versions(database, number, settings, release)
+    write(release)
     remove_ended_classes(database, number, release)
     publish_changes(database, number, settings, release)
     replace_diversity(database, number, settings, release)
@@ -98,6 +98,7 @@ def succeed(
     is_changed = np.zeros(len(after), bool)
     is_changed[changed] = True
     call.phase("comparing releases")
+    waiting, suppressed = held_back(database, number)
     counts = Counts(**people(before, after, is_changed), waiting=waiting, suppressed=suppressed)
     released = f"(FROM {members_table(number)} WHERE class IS NOT NULL)"
     row, losses = describe_release(database, number, settings, release, cause, counts)
@@ -112,5 +113,16 @@ def succeed(
     }
     record_release(database, number, row, losses)
     recommended = rebuild_recommended(database, view, state)
-    record_state(database, number, refresh_recommended=recommended, **stays)
+    record_state(database, number, refresh_recommended=recommended, waiting=waiting, **stays)
     return release_row(database, view.name, release)
+
+
+def move_members(
+    database: Database, number: int, state: State, before: NDArray[np.int64], written: NDArray[np.int64]
+) -> None:
+    """Give members whose class is another than before that class, but for those whose row numbers are written anew."""
+    moved = (before != state.labels) & state.present
+    moved[written] = False
+    rows = np.flatnonzero(moved)
+    if len(rows):
+        update_members(database, number, rows, state.labels[rows])

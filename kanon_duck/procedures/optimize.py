@@ -14,7 +14,7 @@ from kanon_duck.maintenance.answers import secure_message
 from kanon_duck.maintenance.batch import optimize_classes
 from kanon_duck.maintenance.capture import empty_snapshot
 from kanon_duck.maintenance.refresh import load_state
-from kanon_duck.maintenance.succession import succeed
+from kanon_duck.maintenance.succession import move_members, succeed
 from kanon_duck.membership import remember_leaving
 from kanon_duck.settings import FULL_DOMAIN
 
@@ -39,6 +39,10 @@ def run(call: Call) -> list[Row]:
     state, _ = load_state(call, view, settings)
     call.phase("clustering")
     before = state.labels
-    remember_leaving(call.database, view.number, settings, NONE)
     optimize_classes(call, settings, state)
-    return [succeed(call, view, settings, state, before, NONE, NONE, "optimize", [], started)]
+
+    def write(release: int) -> None:
+        remember_leaving(call.database, view.number, settings, NONE)
+        move_members(call.database, view.number, state, before, NONE)
+
+    return [succeed(call, view, settings, state, before, NONE, write, "optimize", [], started)]

@@ -16,6 +16,7 @@ from kanon_duck.catalog import (
     stored_call,
     stored_types,
 )
+from kanon_duck.classes import end_all_classes
 from kanon_duck.errors import KanonError
 from kanon_duck.feasibility import refuse_impossible
 from kanon_duck.history import end_release
@@ -23,7 +24,7 @@ from kanon_duck.kept import check_kept
 from kanon_duck.maintenance.answers import dry, secure_message
 from kanon_duck.maintenance.comparison import compare_with_last, remember_last
 from kanon_duck.maintenance.triggers import install_triggers, remove_triggers, trigger_source
-from kanon_duck.membership import end_all_versions
+from kanon_duck.membership import end_versions
 from kanon_duck.settings import Settings, read_settings, standing_warnings
 from kanon_duck.snapshot import SNAPSHOT, take_snapshot
 from kanon_duck.whole import release_whole
@@ -57,7 +58,8 @@ def run(call: Call) -> list[Row]:
     refuse_impossible(call.database, settings.model, rows, SNAPSHOT)
     check_kept(call.database, settings)
     remember_last(call.database, settings, view.number)
-    end_all_versions(call.database, view.number, settings, view.release + 1)
+    end_all_classes(call.database, view.number)
+    end_versions(call.database, view.number, settings, view.release + 1)
     end_release(call.database, settings, view.number, view.release + 1)
     release, losses, found = release_whole(changed, settings, view.number, view.release + 1, "rebuild")
     if view.capture == "trigger":

@@ -109,8 +109,8 @@ def index_boxes(
         sizes=_with_capacity(sizes, capacity),
         entries=entries,
         used=np.array([len(sizes)]),
-        caps=caps[:columns].copy(),
-        weights=weights[:columns].astype(np.float64),
+        caps=caps.copy(),
+        weights=weights.astype(np.float64),
         boxes=boxes,
         rooms=np.repeat(caps[None, :columns, None], inner, axis=0).repeat(LANES, axis=2),
         codes=codes,
@@ -140,13 +140,12 @@ def rebuild_index(index: ClassIndex) -> ClassIndex:
     """The same classes, under the same numbers, in a new tree with free entries and a quarter more numbers."""
     leaves = index.first_classes[len(index.rooms) :].ravel()
     count = index.used[0]
-    width = (0, index.low.shape[1] - len(index.caps))
     return index_boxes(
         index.low[:count],
         index.high[:count],
         index.sizes[:count],
-        np.pad(index.caps, width),
-        np.pad(index.weights, width),
+        index.caps,
+        index.weights,
         leaves[leaves != np.iinfo(np.int64).max],
     )
 

@@ -65,11 +65,10 @@ def rises(row, low, high, sizes, caps, weights):
 def assert_exact(index, rows):
     """Every row gets a class of the least rise, and the lowest number among exact equals."""
     count = index.used[0]
-    caps, weights = np.zeros(rows.shape[1], index.caps.dtype), np.zeros(rows.shape[1])
-    caps[: len(index.caps)], weights[: len(index.weights)] = index.caps, index.weights
+    boxes = index.low[:count], index.high[:count], index.sizes[:count]
     classes, increases = best_classes(index, rows)
     for row, label, increase in zip(rows, classes, increases, strict=True):
-        expected = rises(row, index.low[:count], index.high[:count], index.sizes[:count], caps, weights)
+        expected = rises(row, *boxes, index.caps, index.weights)
         least = expected.min(initial=np.inf)
         assert increase == pytest.approx(least, rel=1e-9, abs=1e-9)
         if label == NO_CLASS:
@@ -82,7 +81,8 @@ def assert_exact(index, rows):
 
 def assert_tight(index):
     """Every class stands in its leaf entry, and every inner entry says exactly what is below it."""
-    inner, columns = index.rooms.shape[0], len(index.caps)
+    inner, columns = index.rooms.shape[:2]
+    caps, weights = index.caps[:columns], index.weights[:columns]
     for label in range(len(index.sizes)):
         assert (index.entries[label] == NO_ENTRY) == (index.sizes[label] == 0)
         if index.sizes[label]:
@@ -107,14 +107,14 @@ def assert_tight(index):
             assert index.costs[parent, place] == np.inf
             continue
         low, high = index.low[labels, :columns], index.high[labels, :columns]
-        widths = np.minimum((high - low), index.caps)
+        widths = np.minimum((high - low), caps)
         assert (index.boxes[parent, :, LOW, place] == low.min(axis=0)).all()
         assert (index.boxes[parent, :, HIGH, place] == high.max(axis=0)).all()
-        assert (index.rooms[parent, :, place] == (index.caps - widths).min(axis=0)).all()
-        assert index.costs[parent, place] == pytest.approx((widths @ index.weights).min())
+        assert (index.rooms[parent, :, place] == (caps - widths).min(axis=0)).all()
+        assert index.costs[parent, place] == pytest.approx((widths @ weights).min())
         assert index.least_sizes[parent, place] == index.sizes[labels].min()
         assert index.first_classes[parent, place] == labels.min()
-        for column in np.flatnonzero(index.caps == 1):
+        for column in np.flatnonzero(caps == 1):
             single = low[low[:, column] == high[:, column], column]
             words = np.isin(np.arange(kernels.BUCKETS), single % kernels.BUCKETS)
             assert ((index.codes[parent, column] >> place & 1).astype(bool) == words).all()

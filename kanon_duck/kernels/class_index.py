@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from kanon_duck.encoding import LANES
 from kanon_duck.kernels import INNER, ZERO
-from kanon_duck.kernels.partition import box_cost, join_box
+from kanon_duck.kernels.partition import box_cost, copy_box, widen_box
 from kanon_duck.kernels.simd import (
     doubles,
     excess,
+    filled,
     first_lane,
     floats,
     fused,
@@ -27,6 +28,7 @@ from kanon_duck.kernels.simd import (
     spread,
     store,
     unset,
+    with_bit,
 )
 
 NO_CLASS = -1
@@ -62,8 +64,8 @@ class ClassIndex(NamedTuple):
         The leaf entry of each class, NO_ENTRY for one without rows.
     used : int64, shape (1,)
         Class numbers in use: a new class takes ``used[0]``.
-    caps, weights : dtype of the codes and float64, shape (columns,)
-        As in the encoding, without padding.
+    caps, weights : dtype of the codes and float64, shape (width,)
+        As in the encoding.
     boxes : dtype of the codes, shape (blocks, columns, 2, LANES)
         Smallest and largest code of each entry; an empty entry has the largest and 0.
     rooms : dtype of the codes, shape (inner blocks, columns, LANES)
@@ -106,8 +108,8 @@ def _class_increases(block, row, caps, weights, boxes, costs, sizes, increases):
     With g the growth of the cost per row, IL(cl + r) - IL(cl) = |cl| g + (cost + g).
     """
     growth = spread(0.0)
-    place = block * weights.size * 2
-    for j in range(weights.size):
+    place = block * boxes.shape[1] * 2
+    for j in range(boxes.shape[1]):
         code = spread(row[j])
         low, high = load(boxes, place, 0), load(boxes, place + 1, 0)
         distance = maximum(excess(low, code), excess(code, high))
@@ -128,8 +130,8 @@ def _entry_bounds(block, row, caps, weights, boxes, rooms, codes, costs, sizes, 
     are float32, which is faster, and brought down by more than their rounding.
     """
     growth, united = spread(np.float32(0.0)), spread(np.float32(0.0))
-    place = block * weights.size
-    for j in range(weights.size):
+    place = block * boxes.shape[1]
+    for j in range(boxes.shape[1]):
         code, weight = spread(row[j]), spread(np.float32(weights[j]))
         distance = maximum(excess(load(boxes, 2 * place, 0), code), excess(code, load(boxes, 2 * place + 1, 0)))
         if caps[j] == 1:
@@ -137,7 +139,7 @@ def _entry_bounds(block, row, caps, weights, boxes, rooms, codes, costs, sizes, 
             united = fused(weight, singles(minimum(distance, spread(caps[j]))), united)
         growth = fused(weight, singles(minimum(distance, load(rooms, place, 0))), growth)
         place += 1
-    zero, below_rounding = spread(0.0), spread(1.0 - weights.size * ROUNDING)
+    zero, below_rounding = spread(0.0), spread(1.0 - boxes.shape[1] * ROUNDING)
     safe_growth = fused(doubles(growth), below_rounding, zero)
     cost = maximum(plus(load(costs, block, 0), safe_growth), fused(doubles(united), below_rounding, zero))
     store(bounds, block, 0, fused(load(sizes, block, 0), safe_growth, cost))
@@ -255,22 +257,23 @@ def _write_totals(index, block, entry, label):
 @njit(**INNER)
 def _summarize_codes(index, block, j, parent, place):
     """Sum up the single codes of a block in one level column; returns whether that changed."""
-    leaf = index.children[block] == NO_ENTRY
+    columns = index.boxes.shape[1]
     found = 0  # bit b: some class has a single code of bucket b
-    for other in range(LANES if leaf else BUCKETS):
-        if leaf:
+    if index.children[block] == NO_ENTRY:
+        for other in range(LANES):
             code = index.boxes[block, j, LOW, other]
             if code == index.boxes[block, j, HIGH, other]:
                 found |= 1 << (code % BUCKETS)
-        elif index.codes[block, j, other]:
-            found |= 1 << other
-    changed = False
-    words = index.codes[parent, j]
-    for bucket in range(BUCKETS):
-        word = (words[bucket] & ~(1 << place)) | ((found >> bucket & 1) << place)
-        changed |= words[bucket] != word
-        words[bucket] = word
-    return changed
+    else:
+        for first in range(0, BUCKETS, LANES):
+            found |= filled(load(index.codes, block * columns + j, first)) << first
+    changed = ZERO
+    for first in range(0, BUCKETS, LANES):
+        words = load(index.codes, parent * columns + j, first)
+        written = with_bit(words, found >> first, place)
+        store(index.codes, parent * columns + j, first, written)
+        changed |= filled(excess(words, written)) | filled(excess(written, words))
+    return changed != 0
 
 
 @njit(**INNER)
@@ -278,13 +281,13 @@ def _summarize_column(index, block, j):
     """Sum up a block in one column in its parent's entry; returns whether that changed."""
     boxes, rooms, cap = index.boxes, index.rooms, index.caps[j]
     parent, place = divmod(index.parents[block], LANES)
-    row = (block * index.weights.size + j) * 2
+    row = (block * index.boxes.shape[1] + j) * 2
     lows, highs = load(boxes, row, 0), load(boxes, row + 1, 0)
     low, high = least_number(lows), greatest_number(highs)
     if index.children[block] == NO_ENTRY:
         room = least_number(excess(spread(cap), excess(highs, lows)))  # an empty entry has all
     else:
-        room = least_number(load(rooms, block * index.weights.size + j, 0))
+        room = least_number(load(rooms, block * index.boxes.shape[1] + j, 0))
     changed = boxes[parent, j, LOW, place] != low or boxes[parent, j, HIGH, place] != high
     changed |= rooms[parent, j, place] != room
     boxes[parent, j, LOW, place], boxes[parent, j, HIGH, place], rooms[parent, j, place] = low, high, room
@@ -314,13 +317,13 @@ def write_entries(index, classes, changed):
     """
     for label in classes:
         block, entry = divmod(index.entries[label], LANES)
-        for j in range(index.weights.size):
+        for j in range(index.boxes.shape[1]):
             _write_column(index, block, entry, j, label)
         _write_totals(index, block, entry, label)
         changed[block] = True
     for block in range(index.children.size - 1, 0, -1):
         if changed[block]:
-            for j in range(index.weights.size):
+            for j in range(index.boxes.shape[1]):
                 _summarize_column(index, block, j)
             _summarize_totals(index, block)
             changed[index.parents[block] // LANES] = True
@@ -340,7 +343,7 @@ def replace_class(index, label, low, high, size):
     """Give a class a new box and size, and bring entries up to date up to the first that does not change."""
     set_class(index, label, low, high, size)
     leaf, entry = divmod(index.entries[label], LANES)
-    for j in range(index.weights.size):
+    for j in range(index.boxes.shape[1]):
         block = leaf
         changed = _write_column(index, block, entry, j, label)
         while changed and index.parents[block] != NO_ENTRY:
@@ -391,7 +394,8 @@ def insert_rows(index, rows, labels, begin, full):
         labels[position] = label
         if label == NO_CLASS:
             continue
-        join_box(low, high, index, label, row)
+        copy_box(low, high, index, label)
+        widen_box(low, high, row)
         replace_class(index, label, low, high, index.sizes[label] + 1)
         if index.sizes[label] >= full:
             return position + 1

@@ -10,7 +10,7 @@ from kanon_duck.kernels import INNER
 from kanon_duck.kernels.box import NO_CLASS
 from kanon_duck.kernels.class_index import BUCKETS, HIGH, LOW, NO_ENTRY, replace_class
 from kanon_duck.kernels.maintain import LOOK_UP, STRETCH
-from kanon_duck.kernels.partition import NO_ROW, clear_box, gather, join_box
+from kanon_duck.kernels.partition import NO_ROW, clear_box, copy_box, gather, widen_box
 
 
 @njit(**INNER)
@@ -20,7 +20,7 @@ def _class_covers(index, block, entry, row):
     A column stays as it is if the code lies inside the box, or if the box counts as the whole domain
     already: its cell, and a level column with more than one code, says nothing more specific than that.
     """
-    for j in range(index.weights.size):
+    for j in range(index.boxes.shape[1]):
         low, high = index.boxes[block, j, LOW, entry], index.boxes[block, j, HIGH, entry]
         if not low <= row[j] <= high and high - low < index.caps[j]:
             return False
@@ -30,7 +30,7 @@ def _class_covers(index, block, entry, row):
 @njit(**INNER)
 def _may_cover(index, block, entry, row):
     """Whether a class below an entry of an inner block might cover the row."""
-    for j in range(index.weights.size):
+    for j in range(index.boxes.shape[1]):
         if index.rooms[block, j, entry] == 0:
             continue
         if not index.boxes[block, j, LOW, entry] <= row[j] <= index.boxes[block, j, HIGH, entry]:
@@ -130,7 +130,8 @@ def break_classes(codes, labels, first, following, index, classes, position):
                 labels[row] = changed
                 following[row] = first[changed]
                 first[changed] = row
-                join_box(low, high, index, changed, codes[row])
+                copy_box(low, high, index, changed)
+                widen_box(low, high, codes[row])
                 rows = index.sizes[changed] + 1
             replace_class(index, changed, low, high, rows)
     return position

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from numba import njit
 
+from kanon_duck.encoding import LANES
 from kanon_duck.kernels import INNER
+from kanon_duck.kernels.simd import load, maximum, minimum, store, weigh, where_equal
 
 
 @njit(**INNER)
@@ -17,27 +19,30 @@ def two_extremes(codes, members, number, begin, end, lows, highs):
     ----------
     codes : uint16 or uint32, shape (n, width)
     members : int, shape (classes, room)
-    lows, highs : dtype of the codes, shape (2, columns)
+    lows, highs : dtype of the codes, shape (2, width)
         Written.
     """
-    lows[:] = codes.dtype.type(-1)
-    highs[:] = 0
-    for position in range(begin, end):
-        row = members[number, position]
-        for j in range(lows.shape[1]):
-            code = codes[row, j]
-            lows[1, j] = min(lows[1, j], max(lows[0, j], code))
-            lows[0, j] = min(lows[0, j], code)
-            highs[1, j] = max(highs[1, j], min(highs[0, j], code))
-            highs[0, j] = max(highs[0, j], code)
+    for lane in range(0, codes.shape[1], LANES):
+        one, other = load(codes, members[number, begin], lane), load(codes, members[number, begin + 1], lane)
+        least, less = minimum(one, other), maximum(one, other)
+        most, more = less, least
+        for position in range(begin + 2, end):
+            row = load(codes, members[number, position], lane)
+            less, least = minimum(less, maximum(least, row)), minimum(least, row)
+            more, most = maximum(more, minimum(most, row)), maximum(most, row)
+        store(lows, 0, lane, least)
+        store(lows, 1, lane, less)
+        store(highs, 0, lane, most)
+        store(highs, 1, lane, more)
 
 
 @njit(**INNER)
-def cost_without(row, caps, weights, lows, highs):
+def cost_without(codes, row, caps, weights, lows, highs):
     """Cost per row of the class whose extremes these are, without one of its rows."""
     cost = 0.0
-    for j in range(lows.shape[1]):
-        smallest = lows[1, j] if row[j] == lows[0, j] else lows[0, j]
-        largest = highs[1, j] if row[j] == highs[0, j] else highs[0, j]
-        cost += weights[j] * min(largest - smallest, caps[j])
+    for lane in range(0, codes.shape[1], LANES):
+        own, low, high = load(codes, row, lane), load(lows, 0, lane), load(highs, 0, lane)
+        smallest = where_equal(own, low, load(lows, 1, lane), low)
+        largest = where_equal(own, high, load(highs, 1, lane), high)
+        cost += weigh(smallest, largest, caps, weights, lane)
     return cost

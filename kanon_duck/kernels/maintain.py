@@ -8,7 +8,17 @@ from numba import njit
 from kanon_duck.kernels import INNER, ZERO
 from kanon_duck.kernels.box import NO_CLASS
 from kanon_duck.kernels.class_index import best_class, new_scratch, replace_class, set_class, take_entry
-from kanon_duck.kernels.partition import NO_ROW, box_cost, clear_box, enlist, fit_box, gather, join_box, sort_rows
+from kanon_duck.kernels.partition import (
+    NO_ROW,
+    box_cost,
+    clear_box,
+    copy_box,
+    enlist,
+    fit_box,
+    gather,
+    sort_rows,
+    widen_box,
+)
 from kanon_duck.kernels.satisfies import satisfies
 from kanon_duck.kernels.split import divide
 
@@ -43,17 +53,20 @@ def _rise_together(codes, labels, first, following, index, label, rows, k, deman
     """How much total loss rises when rows in no class join a class, which is divided then if it can be."""
     size = index.sizes[label]
     count = size + rows.shape[1]
-    united = np.empty((1, count), np.int64)
-    members, _ = gather(labels, first, following, label, size)
-    for place in range(count):
-        united[0, place] = members[0, place] if place < size else rows[0, place - size]
-    fit_box(low, high, codes, united, ZERO, count)
-    after = count * box_cost(index, low, high)
-    if count >= 2 * k and divide(codes, united, k, demanded, index.caps, index.weights, low, high):
-        after = k * box_cost(index, low, high)
-        fit_box(low, high, codes, united, k, count)
-        after += (count - k) * box_cost(index, low, high)
-    return after - size * box_cost(index, index.low[label], index.high[label])
+    before = size * box_cost(index, index.low[label], index.high[label])
+    if count >= 2 * k:
+        united = np.empty((1, count), np.int64)
+        members, _ = gather(labels, first, following, label, size)
+        for place in range(count):
+            united[0, place] = members[0, place] if place < size else rows[0, place - size]
+        if divide(codes, united, k, demanded, index.caps, index.weights, low, high):
+            after = k * box_cost(index, low, high)
+            fit_box(low, high, codes, united, k, count)
+            return after + (count - k) * box_cost(index, low, high) - before
+    copy_box(low, high, index, label)
+    for place in range(rows.shape[1]):
+        widen_box(low, high, codes[rows[0, place]])
+    return count * box_cost(index, low, high) - before
 
 
 @njit(**INNER)
@@ -165,13 +178,13 @@ def maintain(codes, labels, first, following, index, classes, rows, position, un
                         codes, labels, first, following, index, members, k, demanded, scratch, low, high
                     )
                 if changed != NO_CLASS:
+                    copy_box(low, high, index, changed)
                     for place in range(count):
                         labels[members[0, place]] = changed
+                        widen_box(low, high, codes[members[0, place]])
                     following[members[0, count - 1]] = first[changed]
                     first[changed], first[label] = first[label], NO_ROW
                     size = index.sizes[changed] + count
-                    members, _ = gather(labels, first, following, changed, size)
-                    fit_box(low, high, codes, members, ZERO, size)
                     unsplit = changed
             elif first[label] != NO_ROW:
                 row = first[label]
@@ -188,7 +201,8 @@ def maintain(codes, labels, first, following, index, classes, rows, position, un
                 labels[row] = changed
                 following[row] = first[changed]
                 first[changed] = row
-                join_box(low, high, index, changed, codes[row])
+                copy_box(low, high, index, changed)
+                widen_box(low, high, codes[row])
                 size = index.sizes[changed] + 1
                 unsplit = changed
         if changed != NO_CLASS:

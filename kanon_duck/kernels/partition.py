@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from kanon_duck.encoding import LANES
 from kanon_duck.kernels import INNER
 from kanon_duck.kernels.box import NO_CLASS
+from kanon_duck.kernels.simd import load, maximum, minimum, store, weigh
 
 NO_ROW = -1
 """End of a list of rows."""
@@ -80,18 +82,18 @@ def clear_box(low, high):
 @njit(**INNER)
 def widen_box(low, high, row):
     """Make a box take in a row."""
-    for j in range(low.size):
-        low[j] = min(low[j], row[j])
-        high[j] = max(high[j], row[j])
+    for lane in range(0, low.size, LANES):
+        own = load(row, 0, lane)
+        store(low, 0, lane, minimum(load(low, 0, lane), own))
+        store(high, 0, lane, maximum(load(high, 0, lane), own))
 
 
 @njit(**INNER)
-def join_box(low, high, index, label, row):
-    """Make a box the one of a class that the row joins."""
-    clear_box(low, high)
-    widen_box(low, high, index.low[label])
-    widen_box(low, high, index.high[label])
-    widen_box(low, high, row)
+def copy_box(low, high, index, label):
+    """Make a box that of a class."""
+    for lane in range(0, low.size, LANES):
+        store(low, 0, lane, load(index.low, label, lane))
+        store(high, 0, lane, load(index.high, label, lane))
 
 
 @njit(**INNER)
@@ -106,6 +108,6 @@ def fit_box(low, high, codes, members, begin, end):
 def box_cost(index, low, high):
     """What a box costs for each row in it."""
     cost = 0.0
-    for j in range(index.weights.size):
-        cost += index.weights[j] * min(high[j] - low[j], index.caps[j])
+    for lane in range(0, low.size, LANES):
+        cost += weigh(load(low, 0, lane), load(high, 0, lane), index.caps, index.weights, lane)
     return cost

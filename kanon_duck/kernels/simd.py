@@ -131,6 +131,35 @@ def unset(_typing, bits, vector):
     return vector(bits, vector), build
 
 
+@intrinsic
+def filled(_typing, vector):
+    """An int64 whose bit i is set if lane i does not hold 0; integers."""
+
+    def build(_context, builder, _signature, arguments):
+        none = ir.Constant(arguments[0].type, [0] * LANES)
+        bits = builder.bitcast(builder.icmp_unsigned("!=", arguments[0], none), ir.IntType(LANES))
+        return builder.zext(bits, ir.IntType(64))
+
+    return types.int64(vector), build
+
+
+@intrinsic
+def with_bit(_typing, vector, bits, place):
+    """A vector whose bit ``place`` is set in lane i if bit i of ``bits``, an int64, is set, else is not; integers."""
+
+    def build(_context, builder, _signature, arguments):
+        vector, bits, place = arguments
+        lane = vector.type.element
+        every_lane = ir.Constant(ir.VectorType(bits.type, LANES), list(range(LANES)))
+        found = builder.trunc(builder.lshr(_repeat(builder, bits), every_lane), vector.type)
+        one = ir.Constant(vector.type, [1] * LANES)
+        shift = _repeat(builder, builder.trunc(place, lane))
+        cleared = builder.and_(vector, builder.not_(builder.shl(one, shift)))
+        return builder.or_(cleared, builder.shl(builder.and_(found, one), shift))
+
+    return vector(vector, types.int64, types.int64), build
+
+
 def _as_floats(kind):
     """Emit the conversion of an integer vector."""
 
@@ -234,6 +263,17 @@ def where_less(_typing, first, second, then, otherwise):
 
 
 @intrinsic
+def where_equal(_typing, first, second, then, otherwise):
+    """The number of ``then`` in the lanes where ``first == second``, integers; else that of ``otherwise``."""
+
+    def build(_context, builder, _signature, arguments):
+        first, second, then, otherwise = arguments
+        return builder.select(builder.icmp_unsigned("==", first, second), then, otherwise)
+
+    return then(first, second, then, otherwise), build
+
+
+@intrinsic
 def fused(_typing, first, second, third):
     """``first * second + third``, floats, rounded once."""
 
@@ -283,7 +323,7 @@ def first_lane(_typing, vector, number):
 
 @intrinsic
 def weigh(_typing, low, high, caps, weights, lane):
-    """The sum of ``weights * min(high - low, caps)`` over one block of lanes, as float32."""
+    """The sum of ``weights * min(high - low, caps)`` over one block of lanes, in the dtype of the weights."""
 
     def build(context, builder, signature, arguments):
         low, high, caps, weights, lane = arguments
@@ -296,4 +336,4 @@ def weigh(_typing, low, high, caps, weights, lane):
         total = builder.fmul(builder.sitofp(_signed(builder, extent), weight.type), weight)
         return _fold(builder, total, builder.fadd)
 
-    return types.float32(low, high, caps, weights, types.intp), build
+    return weights.dtype(low, high, caps, weights, types.intp), build

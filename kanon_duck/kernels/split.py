@@ -5,19 +5,23 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from kanon_duck.encoding import LANES
 from kanon_duck.kernels import INNER
 from kanon_duck.kernels.extremes import cost_without, two_extremes
 from kanon_duck.kernels.partition import clear_box, widen_box
 from kanon_duck.kernels.satisfies import satisfies
+from kanon_duck.kernels.simd import load, maximum, minimum, weigh
 
 
 @njit(**INNER)
-def _loss_apart(row, caps, weights, lows, highs, low, high, staying, leaving):
+def _loss_apart(codes, row, caps, weights, lows, highs, low, high, staying, leaving):
     """Loss of both parts when the row is the last of ``leaving`` rows, around whose others the box is."""
     new = 0.0
-    for j in range(weights.size):
-        new += weights[j] * min(max(high[j], row[j]) - min(low[j], row[j]), caps[j])
-    return staying * cost_without(row, caps, weights, lows, highs) + leaving * new
+    for lane in range(0, codes.shape[1], LANES):
+        own = load(codes, row, lane)
+        smallest, largest = minimum(load(low, 0, lane), own), maximum(load(high, 0, lane), own)
+        new += weigh(smallest, largest, caps, weights, lane)
+    return staying * cost_without(codes, row, caps, weights, lows, highs) + leaving * new
 
 
 @njit(**INNER)
@@ -32,7 +36,7 @@ def divide(codes, members, k, demanded, caps, weights, low, high):
     members : int64, shape (1, size)
     demanded : int or Requirement
         What `satisfies` takes.
-    caps, weights : dtype of the codes and float64, shape (columns,)
+    caps, weights : dtype of the codes and float64, shape (width,)
     low, high : dtype of the codes, shape (width,)
         Set to the box around the rows that leave.
 
@@ -42,7 +46,7 @@ def divide(codes, members, k, demanded, caps, weights, low, high):
         Whether both parts satisfy the predicate.
     """
     count = members.shape[1]
-    lows, highs = np.empty((2, weights.size), codes.dtype), np.empty((2, weights.size), codes.dtype)
+    lows, highs = np.empty((2, codes.shape[1]), codes.dtype), np.empty((2, codes.shape[1]), codes.dtype)
     clear_box(low, high)
     for leaving in range(k):
         two_extremes(codes, members, 0, leaving, count, lows, highs)
@@ -50,7 +54,7 @@ def divide(codes, members, k, demanded, caps, weights, low, high):
         least = np.inf
         for position in range(leaving, count):
             row = members[0, position]
-            loss = _loss_apart(codes[row], caps, weights, lows, highs, low, high, count - leaving - 1, leaving + 1)
+            loss = _loss_apart(codes, row, caps, weights, lows, highs, low, high, count - leaving - 1, leaving + 1)
             if loss < least or (loss == least and row < members[0, best]):
                 best, least = position, loss
         row = members[0, best]

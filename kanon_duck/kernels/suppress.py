@@ -58,7 +58,7 @@ def suppression_steps(codes, members, sizes, demanded, caps, weights, rows, savi
             least = np.inf
             two_extremes(codes, members, number, 0, size, lows, highs)
             for position in range(size):
-                cost = cost_without(codes[members[number, position]], caps, weights, lows, highs)
+                cost = cost_without(codes, members[number, position], caps, weights, lows, highs)
                 if cost < least:
                     best, least = position, cost
             row = members[number, best]

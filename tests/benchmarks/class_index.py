@@ -26,17 +26,15 @@ def measure(name: str, index: ClassIndex, rows: NDArray[np.unsignedinteger]) -> 
     """Print one line, and check the first answers against a scan."""
     count = index.used[0]
     boxes = index.low[:count], index.high[:count], index.sizes[:count]
-    caps, weights = np.zeros(rows.shape[1], rows.dtype), np.zeros(rows.shape[1], np.float64)
-    caps[: len(index.caps)], weights[: len(index.caps)] = index.caps, index.weights
     best_classes(index, rows[:1])
-    least_increase(rows[0], *boxes, caps, weights)
+    least_increase(rows[0], *boxes, index.caps, index.weights)
     seconds = []
     for _ in range(3):
         begun = time.process_time()
         classes, _ = best_classes(index, rows)
         seconds.append(time.process_time() - begun)
     begun = time.process_time()
-    scanned = [least_increase(row, *boxes, caps, weights) for row in rows[:SCANS]]
+    scanned = [least_increase(row, *boxes, index.caps, index.weights) for row in rows[:SCANS]]
     scan_seconds = (time.process_time() - begun) / SCANS
     same = np.mean(classes[:SCANS] == scanned)
     rate = len(rows) / min(seconds)

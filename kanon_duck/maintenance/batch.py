@@ -85,13 +85,17 @@ def bring_in(
         return ()
     if repaired is not partition.labels:
         partition = regrouped(partition, repaired)
-    state.labels = partition.labels.copy()
+    state.labels, state.partition = partition.labels.copy(), partition
     if settings.method == "auto":
         touched = classes_in(changes(before, state.labels).touched, state.labels[arriving])
         state.labels = _improved(call, settings, state, partition, demanded, touched)
-        partition = regrouped(partition, state.labels)
-    state.partition = partition
     return ()
+
+
+def follow(state: State) -> None:
+    """Bring the partition that is remembered to the members' labels, so that the next call can begin with it."""
+    if state.partition is not None:
+        state.partition = regrouped(state.partition, state.labels)
 
 
 def _maintained(

@@ -18,7 +18,7 @@ from kanon_duck.coding import UNKNOWN_LEAF, Coded, Known, encode
 from kanon_duck.errors import KanonError, RecordedError
 from kanon_duck.kernels.box import NO_CLASS
 from kanon_duck.maintenance.answers import broken, dry, held, secure_not_yet, unchanged
-from kanon_duck.maintenance.batch import bring_in
+from kanon_duck.maintenance.batch import bring_in, follow
 from kanon_duck.maintenance.capture import CHANGES, GONE, REVALUED, Found, compare, snapshot_changes
 from kanon_duck.maintenance.state import State, free_rows, put, put_sensitive, same_codes
 from kanon_duck.maintenance.succession import move_members, succeed
@@ -26,6 +26,7 @@ from kanon_duck.maintenance.triggers import settle
 from kanon_duck.members import add_members, add_values, known_hierarchies, load_members, remove_members, update_values
 from kanon_duck.membership import remember_leaving
 from kanon_duck.microdata import CategoricalAttribute
+from kanon_duck.parallel import beside
 from kanon_duck.sensitive import codes_of, reading
 from kanon_duck.settings import Settings, standing_warnings
 from kanon_duck.snapshot import SNAPSHOT
@@ -121,7 +122,9 @@ def refresh(call: Call, view: MaskedView, dry_run: bool) -> Row:
         _write_members(call.database, view.number, settings, state, batch, waits, release)
         move_members(call.database, view.number, state, before, batch.rows)
 
-    row = succeed(call, view, settings, state, before, changed, write, "refresh", warnings, started)
+    with beside(follow, state) as followed:
+        row = succeed(call, view, settings, state, before, changed, write, "refresh", warnings, started)
+    followed.result()
     return dry(call, row) if dry_run else row
 
 

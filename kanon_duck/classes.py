@@ -220,9 +220,11 @@ def class_losses(database: Database, number: int, settings: Settings) -> tuple[d
     names = [each.name for each in settings.quasi_identifiers]
     shares = ", ".join(f"share_{place}" for place in range(len(names)))
     data = database.numpy(f"SELECT class, rows, {shares} FROM {classes_table(number)}")
-    order = np.argsort(data["class"])  # sums depend on it in their last digits
-    rows = data["rows"][order]
-    losses = {name: float((rows * data[f"share_{place}"][order]).sum()) for place, name in enumerate(names)}
+    of_class = np.zeros(int(data["class"].max(initial=-1)) + 1)
+    losses = {}
+    for place, name in enumerate(names):
+        of_class[data["class"]] = data["rows"] * data[f"share_{place}"]
+        losses[name] = float(of_class.sum())  # in the order of the numbers, on which its last digits depend
     return losses, math.fsum(losses.values())
 
 

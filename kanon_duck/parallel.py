@@ -31,9 +31,11 @@ def each(work: Callable[[Given], Made], pieces: Iterable[Given]) -> list[Made]:
 
 @contextmanager
 def beside(work: Callable[..., Made], *arguments: Any) -> Iterator[Future[Made]]:
-    """Short work on a thread of its own, while the caller does what leaves a processor idle."""
+    """Short work on a thread of its own, while the caller does what leaves a processor idle; both must succeed."""
     with ThreadPoolExecutor(max_workers=1) as thread:
-        yield thread.submit(work, *arguments)
+        made = thread.submit(work, *arguments)
+        yield made
+        made.result()
 
 
 PATIENCE = 0.05

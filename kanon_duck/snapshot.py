@@ -10,6 +10,8 @@ from sqlglot import exp
 
 from kanon_duck.call import Call
 from kanon_duck.errors import KanonError
+from kanon_duck.kernels import wake
+from kanon_duck.parallel import beside
 from kanon_duck.settings import Settings
 from kanon_duck.sql import Database
 
@@ -49,7 +51,8 @@ def take_snapshot(call: Call, settings: Settings) -> int:
         When a key column is NULL.
     """
     query = exp.select(*columns_by_role(settings)).from_(settings.query.subquery("source"))
-    create_temporary(call, SNAPSHOT, query)
+    with beside(wake):
+        create_temporary(call, SNAPSHOT, query)
     rows = int(call.database.value(f"SELECT count(*) FROM {SNAPSHOT}"))
     if settings.key and rows:
         refuse_null_keys(call.database, settings, SNAPSHOT)

@@ -20,6 +20,11 @@ except RuntimeError:  # neither this folder nor the user's can be written: compi
     config.CACHE_DIR = tempfile.mkdtemp(prefix="kanon_duck_")
 
 
+@njit(nogil=True, cache=True, no_cfunc_wrapper=True)
+def wake():
+    """Nothing: a process's first call of a kernel takes numba a third of a second, which may pass beside other work."""
+
+
 INNER = {"nogil": True, "cache": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 """How kernels are compiled that only other kernels call."""
 

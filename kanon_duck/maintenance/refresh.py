@@ -16,6 +16,7 @@ from kanon_duck.call import Call, Row
 from kanon_duck.catalog import MaskedView, members_table, refuse_unseen, stored_settings
 from kanon_duck.coding import UNKNOWN_LEAF, Coded, Known, encode
 from kanon_duck.errors import KanonError, RecordedError
+from kanon_duck.kernels import wake
 from kanon_duck.kernels.box import NO_CLASS
 from kanon_duck.maintenance.answers import broken, dry, held, secure_not_yet, unchanged
 from kanon_duck.maintenance.batch import bring_in, follow
@@ -93,7 +94,8 @@ def refresh(call: Call, view: MaskedView, dry_run: bool) -> Row:
     refuse_unseen(call, view)
     call.phase("reading")
     try:
-        stored, settings, found = find_changes(call, view)
+        with beside(wake):
+            stored, settings, found = find_changes(call, view)
         if view.secure and not found.nothing and not dry_run:
             raise secure_not_yet(call, view, found)
         if not dry_run:
@@ -122,9 +124,8 @@ def refresh(call: Call, view: MaskedView, dry_run: bool) -> Row:
         _write_members(call.database, view.number, settings, state, batch, waits, release)
         move_members(call.database, view.number, state, before, batch.rows)
 
-    with beside(follow, state) as followed:
+    with beside(follow, state):
         row = succeed(call, view, settings, state, before, changed, write, "refresh", warnings, started)
-    followed.result()
     return dry(call, row) if dry_run else row
 
 

@@ -10,20 +10,18 @@ from numba import config, njit
 from numba.core import event
 
 
-def _trial() -> None:
-    """Nothing: it shows whether numba finds a folder to keep compiled kernels in."""
+def _nothing() -> None:
+    """Nothing."""
 
 
 try:
-    njit(cache=True)(_trial)
+    njit(cache=True)(_nothing)
 except RuntimeError:  # neither this folder nor the user's can be written: compile anew in every process
     config.CACHE_DIR = tempfile.mkdtemp(prefix="kanon_duck_")
 
 
-@njit(nogil=True, cache=True, no_cfunc_wrapper=True)
-def wake():
-    """Nothing: a process's first call of a kernel takes numba a third of a second, which may pass beside other work."""
-
+wake = njit(cache=True)(_nothing)
+"""A process's first call of a kernel takes numba a third of a second, which may pass beside other work."""
 
 INNER = {"nogil": True, "cache": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 """How kernels are compiled that only other kernels call."""

@@ -94,8 +94,7 @@ def refresh(call: Call, view: MaskedView, dry_run: bool) -> Row:
     refuse_unseen(call, view)
     call.phase("reading")
     try:
-        with beside(wake):
-            stored, settings, found = find_changes(call, view)
+        stored, settings, found = find_changes(call, view)
         if view.secure and not found.nothing and not dry_run:
             raise secure_not_yet(call, view, found)
         if not dry_run:
@@ -103,7 +102,8 @@ def refresh(call: Call, view: MaskedView, dry_run: bool) -> Row:
         if found.nothing and not found.returning:
             return unchanged(call, view, dry_run, "the source is unchanged: no new release")
         call.phase("encoding")
-        state, batch = _encode(call, view, settings)
+        with beside(wake):
+            state, batch = _encode(call, view, settings)
     except RecordedError:
         raise
     except KanonError as error:

@@ -81,8 +81,7 @@ def add_classes(
     database.execute(
         f"""
         CREATE OR REPLACE TEMPORARY TABLE {ENDED} AS
-        SELECT reader_class, min(class) AS class, CAST(NULL AS BIGINT) AS successor
-        FROM {table} SEMI JOIN touched USING (class) WHERE from_release < {int(release)} GROUP BY reader_class
+        {_ended(f"{table} SEMI JOIN touched USING (class) WHERE from_release < {int(release)}")}
         UNION ALL
         SELECT standing.reader_class, min(standing.class), new.reader_class
         FROM {table} AS new JOIN {table} AS standing ON {same}
@@ -96,10 +95,14 @@ def add_classes(
 
 def end_all_classes(database: Database, number: int) -> None:
     """Note that the next release ends all reader classes, as one from scratch does."""
-    database.execute(
-        f"CREATE OR REPLACE TEMPORARY TABLE {ENDED} AS "
-        f"SELECT reader_class, min(class) AS class, CAST(NULL AS BIGINT) AS successor "
-        f"FROM {classes_table(number)} GROUP BY reader_class"
+    database.execute(f"CREATE OR REPLACE TEMPORARY TABLE {ENDED} AS {_ended(classes_table(number))}")
+
+
+def _ended(classes: str) -> str:
+    """SQL for the reader classes that some classes are, as ``ENDED`` has those that nothing succeeds."""
+    return (
+        "SELECT reader_class, min(class) AS class, CAST(NULL AS BIGINT) AS successor "
+        f"FROM {classes} GROUP BY reader_class"
     )
 
 

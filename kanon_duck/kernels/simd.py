@@ -251,26 +251,27 @@ def minus(_typing, first, second):
     return first(first, second), build
 
 
+def _where(comparison):
+    """Emit: the number of a third vector in the lanes where the comparison holds, else that of a fourth."""
+
+    def build(_context, builder, signature, arguments):
+        first, second, then, otherwise = arguments
+        holds = _compare(builder, comparison, signature.args[0].dtype, first, second)
+        return builder.select(holds, then, otherwise)
+
+    return build
+
+
 @intrinsic
 def where_less(_typing, first, second, then, otherwise):
-    """The number of ``then`` in the lanes where ``first < second``, floats; else that of ``otherwise``."""
-
-    def build(_context, builder, _signature, arguments):
-        first, second, then, otherwise = arguments
-        return builder.select(builder.fcmp_ordered("<", first, second), then, otherwise)
-
-    return then(first, second, then, otherwise), build
+    """The number of ``then`` in the lanes where ``first < second``, else that of ``otherwise``."""
+    return then(first, second, then, otherwise), _where("<")
 
 
 @intrinsic
 def where_equal(_typing, first, second, then, otherwise):
-    """The number of ``then`` in the lanes where ``first == second``, integers; else that of ``otherwise``."""
-
-    def build(_context, builder, _signature, arguments):
-        first, second, then, otherwise = arguments
-        return builder.select(builder.icmp_unsigned("==", first, second), then, otherwise)
-
-    return then(first, second, then, otherwise), build
+    """The number of ``then`` in the lanes where ``first == second``, else that of ``otherwise``."""
+    return then(first, second, then, otherwise), _where("==")
 
 
 @intrinsic

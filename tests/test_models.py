@@ -340,11 +340,16 @@ def test_persons_are_counted_not_rows(connection: duckdb.DuckDBPyConnection) -> 
 
 
 @pytest.mark.surface
-def test_values_that_drift_away_are_held_back(connection: duckdb.DuckDBPyConnection) -> None:
+@pytest.mark.parametrize("max_suppression", [0.0, 0.2])
+@pytest.mark.parametrize("maintenance", ["incremental", "static", "append"])
+def test_values_that_drift_away_are_held_back(
+    connection: duckdb.DuckDBPyConnection, maintenance: str, max_suppression: float
+) -> None:
     """Where no classes of the rows that are left satisfy the models, the last release stays."""
     connection.execute(HOSPITAL)
     connection.execute(
-        "CALL kanon.create_masked_view('v', source => 'visits', key => 'id', quasi_identifiers => ['age', 'city'], sensitive => ['disease'], k => 4, l => 3, secure => false)"
+        "CALL kanon.create_masked_view('v', source => 'visits', key => 'id', quasi_identifiers => ['age', 'city'], sensitive => ['disease'], k => 4, l => 3, secure => false, "
+        f"maintenance => '{maintenance}', max_suppression => {max_suppression})"
     )
     connection.execute("UPDATE visits SET disease = 'flu'")
     held = one(connection, "CALL kanon.refresh('v')")
@@ -353,6 +358,8 @@ def test_values_that_drift_away_are_held_back(connection: duckdb.DuckDBPyConnect
     assert all(passed for (passed,) in connection.execute("SELECT passed FROM kanon.check('v')").fetchall())
     connection.execute("UPDATE visits SET disease = 'd' || id % 5")
     assert one(connection, "CALL kanon.refresh('v')")["cause"] == "refresh"
+    connection.execute("DELETE FROM visits WHERE disease <> 'd1'")
+    assert one(connection, "CALL kanon.refresh('v')")["cause"] == "held"
 
 
 @pytest.mark.surface

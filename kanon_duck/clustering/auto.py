@@ -16,6 +16,7 @@ from kanon_duck.clustering.cut import cut
 from kanon_duck.clustering.members import row_type, without_gaps
 from kanon_duck.clustering.order import order
 from kanon_duck.clustering.repair import fall_short, repair
+from kanon_duck.kernels.box import NO_CLASS
 from kanon_duck.kernels.satisfies import Requirement
 from kanon_duck.microdata import Microdata
 from kanon_duck.models import PrivacyModel
@@ -57,7 +58,7 @@ def auto(
 ) -> NDArray[np.int64]:
     """Cluster by the default method.
 
-    Guarantee: every class satisfies the model.
+    Guarantee: every class satisfies the model; where not even all rows together do, no row is in a class.
 
     Parameters
     ----------
@@ -73,7 +74,7 @@ def auto(
     Returns
     -------
     int64, shape (n,)
-        Class of each row, 0 to m - 1.
+        Class of each row, 0 to m - 1, or -1.
 
     Raises
     ------
@@ -91,6 +92,8 @@ def auto(
     improved = cut(encoding, np.arange(encoding.rows), demanded, part(checkpoint, 0.1, 0.2))
     if isinstance(demanded, Requirement):
         improved = without_gaps(repair(encoding, improved, demanded, checkpoint))
+        if np.all(improved == NO_CLASS):
+            return improved
         size = max(size, encoding.rows // (int(improved.max(initial=0)) + 1))
     steps = steps_per_row(effort, encoding.rows, size)
     if steps > 0:

@@ -37,7 +37,7 @@ def cluster(call: Call, settings: Settings, microdata: Microdata) -> Clustering:
     if repaired is not labels:
         labels = without_gaps(repaired)
     limit = math.floor(Decimal(repr(settings.max_suppression)) * encoding.rows)  # 0.29 of 100 rows are 29
-    if limit:
+    if limit and np.any(labels != NO_CLASS):
         labels = suppress(encoding, labels, demanded, limit, call.checkpoint)
         # the values of the rows that are left are those that t-closeness compares with
         demanded = demand(model, microdata.sensitive, labels != NO_CLASS)

@@ -19,6 +19,7 @@ from sqlglot import exp
 from kanon_duck.arrow import in_one_piece, numbers
 from kanon_duck.catalog import members_table, values_table
 from kanon_duck.coding import NULL_LEAF, UNKNOWN_LEAF, Coded
+from kanon_duck.hashing import hash_of, typed_columns
 from kanon_duck.hierarchy import BoundHierarchy, bind, canonical_text, in_given_order
 from kanon_duck.microdata import Attribute, CategoricalAttribute, Microdata, NumericAttribute, encoding_of
 from kanon_duck.parallel import each
@@ -30,19 +31,12 @@ from kanon_duck.sql import Database
 Column = tuple[NDArray[Any], NDArray[np.bool_] | None]
 """Values, and where there are none."""
 
-NO_HASH = "CAST(0 AS UBIGINT)"
-
-
-def hash_of(columns: list[str]) -> str:
-    """SQL for the hash of some columns, by DuckDB's own function whatever macros the caller has."""
-    return f"system.main.hash({', '.join(columns)})" if columns else NO_HASH
-
 
 def hashes(settings: Settings) -> tuple[str, str]:
     """SQL for the hash of the quasi-identifiers, and of what is released as it is."""
     return (
-        hash_of(private_names(settings, "quasi_identifier")),
-        hash_of(private_names(settings, "sensitive", "kept", "unit")),
+        hash_of(typed_columns(settings, "quasi_identifier")),
+        hash_of(typed_columns(settings, "sensitive", "kept", "unit")),
     )
 
 

@@ -21,7 +21,7 @@ from kanon_duck.catalog import (
     vulnerable_table,
 )
 from kanon_duck.classes import ended_classes, one_of_each, released_people
-from kanon_duck.members import hash_of
+from kanon_duck.hashing import hash_of, typed_columns
 from kanon_duck.release import released_columns
 from kanon_duck.settings import Settings
 from kanon_duck.snapshot import private_names
@@ -38,7 +38,7 @@ def has_history(settings: Settings) -> bool:
 
 def person(settings: Settings) -> str:
     """SQL for the number of a person, which is the same in all releases."""
-    return hash_of(private_names(settings, "key", "sensitive", "kept"))
+    return hash_of(typed_columns(settings, "key", "sensitive", "kept"))
 
 
 def own_columns(settings: Settings) -> list[str]:

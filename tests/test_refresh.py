@@ -94,6 +94,36 @@ def test_every_way_of_maintenance_stays_in_step(connection: duckdb.DuckDBPyConne
 
 
 @pytest.mark.surface
+@pytest.mark.parametrize("key", ["key => 'id', ", ""])
+@pytest.mark.parametrize("role", ["sensitive => ['held'], ", "keep => ['held'], ", ""])
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        ("INTEGER[]", ["[]", "[NULL]", "NULL"]),
+        ("INTEGER[][]", ["[[1], [2]]", "[[1, 2]]"]),
+        ("STRUCT(a INTEGER)", ["{'a': NULL}", "NULL"]),
+        ("MAP(VARCHAR, INTEGER)", ["MAP {}", "NULL"]),
+        ("UNION(number INTEGER, text VARCHAR)", ["union_value(number := 1)", "union_value(text := '1')"]),
+    ],
+)
+def test_values_that_duckdb_gives_the_same_hash(
+    connection: duckdb.DuckDBPyConnection, kind: str, values: list[str], role: str, key: str
+) -> None:
+    """A refresh sees any change of a list or a struct: where it is released as it is, and where it is generalized."""
+    connection.execute(
+        f"CREATE TABLE t AS SELECT i AS id, i AS age, CAST(NULL AS {kind}) AS held FROM range(20) AS r(i)"
+    )
+    quasi = "['age']" if role else "{'age': 'numeric', 'held': 'flat'}"
+    connection.execute(
+        f"CALL kanon.create_masked_view('v', source => 't', {key}{role}quasi_identifiers => {quasi}, k => 2, secure => false)"
+    )
+    for value in values:
+        connection.execute(f"UPDATE t SET held = CAST({value} AS {kind})")
+        connection.execute("CALL kanon.refresh('v')")
+        shown = connection.execute("SELECT DISTINCT CAST(held AS VARCHAR) FROM v").fetchall()
+        assert shown == connection.execute("SELECT DISTINCT CAST(held AS VARCHAR) FROM t").fetchall()
+
+
 def test_without_a_key_equal_rows_are_interchangeable(connection: duckdb.DuckDBPyConnection) -> None:
     connection.execute(PEOPLE.format(60))
     connection.execute("INSERT INTO people FROM people WHERE id < 10")

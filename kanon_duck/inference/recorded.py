@@ -20,13 +20,13 @@ from kanon_duck.catalog import (
     versions_table,
     vulnerable_table,
 )
+from kanon_duck.hashing import hash_of, typed_columns
 from kanon_duck.inference.bounds import Requirement
 from kanon_duck.inference.channels import vulnerable
 from kanon_duck.inference.comparison import comparisons
 from kanon_duck.inference.compatibility import Part, Region, below_labels, part_of_numbers
 from kanon_duck.inference.rows import Names
 from kanon_duck.inference.series import Integers, Series, series_of_classes
-from kanon_duck.members import hash_of
 from kanon_duck.membership import cell_columns, has_history, own_columns, person
 from kanon_duck.models import PrivacyModel
 from kanon_duck.settings import Settings
@@ -149,9 +149,10 @@ def companions(number: int, settings: Settings, person_number: int) -> str:
 
 def _collect(database: Database, number: int, settings: Settings, release: int, people: str | None) -> None:
     """Put the stays together that are to be looked at."""
-    now, stays, columns = current_people(number, settings), stays_table(number), own_columns(settings)
-    hashes = "".join(f", hash({name}) AS code_{place}" for place, name in enumerate(columns))
-    numbered = f"person, reader_class, {hash_of(columns)} AS value{hashes}"
+    now, stays = current_people(number, settings), stays_table(number)
+    columns = typed_columns(settings, "sensitive", "kept")
+    hashes = "".join(f", {hash_of([column])} AS code_{place}" for place, column in enumerate(columns))
+    numbered = f"person, reader_class, {_hash_of_value(settings)} AS value{hashes}"
     chosen, standing = "", ""
     if people is not None:
         database.execute(f"CREATE OR REPLACE TEMPORARY TABLE kanon_near AS SELECT DISTINCT person FROM {people}")
@@ -176,6 +177,11 @@ def _collect(database: Database, number: int, settings: Settings, release: int, 
         f"INSERT INTO {STAYS} BY NAME SELECT {numbered}, from_release, CAST({release + 1} AS BIGINT) AS to_release "
         f"FROM {now} {standing}"
     )
+
+
+def _hash_of_value(settings: Settings) -> str:
+    """SQL for the hash of all that is released of a person as it is."""
+    return hash_of(typed_columns(settings, "sensitive", "kept"))
 
 
 @dataclass(frozen=True)
@@ -217,7 +223,7 @@ def read_names(database: Database, number: int, settings: Settings, release: int
     selected = ", ".join(f"any_value({text}) AS text_{place}" for place, text in enumerate(texts))
     own = ", ".join(columns) if columns else "NULL"
     held = f"(SELECT {own} FROM {stays_table(number)} UNION ALL SELECT {own} FROM {members_table(number)})"
-    value = f"{hash_of(columns)} AS value"
+    value = f"{_hash_of_value(settings)} AS value"
     key = key_text([(name, exp.column(f"key_{place}")) for place, name in enumerate(settings.key)])
     texts_of_values = database.arrow(
         f"SELECT {value}, {selected} FROM {held} GROUP BY value "

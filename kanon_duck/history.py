@@ -18,8 +18,8 @@ from kanon_duck.catalog import (
     retired_table,
 )
 from kanon_duck.classes import ENDED, one_of_each
-from kanon_duck.release import CLASS, FROM_RELEASE, TO_RELEASE, released_columns
-from kanon_duck.settings import Settings
+from kanon_duck.release import released_columns
+from kanon_duck.settings import CLASS, FROM_RELEASE, TO_RELEASE, Settings
 from kanon_duck.sql import Database
 
 VERSION = (CLASS, FROM_RELEASE)

@@ -20,13 +20,9 @@ from kanon_duck.diversity import measure, persons
 from kanon_duck.errors import KanonError
 from kanon_duck.loss import average_class_size
 from kanon_duck.microdata import Attribute, NumericAttribute
-from kanon_duck.settings import Settings
+from kanon_duck.settings import CLASS, FROM_RELEASE, Settings
 from kanon_duck.snapshot import private_names
 from kanon_duck.sql import Database
-
-CLASS, FROM_RELEASE, TO_RELEASE = "kanon_class", "kanon_from_release", "kanon_to_release"
-"""Columns of released rows that readers do not see: reader class, first release, first release without them."""
-
 
 REPORT = "nothing was released; please report this as an error of kanon_duck"
 

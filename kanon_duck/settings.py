@@ -24,6 +24,9 @@ NOT_YET: dict[str, Any] = {"patience": 3, "derive_from": None}
 
 COLUMN = "column of the source"
 
+CLASS, FROM_RELEASE, TO_RELEASE = "kanon_class", "kanon_from_release", "kanon_to_release"
+"""Columns of released rows that readers do not see: reader class, first release, first release without them."""
+
 LONGEST_SEARCH = 86_400
 """Most seconds of effort."""
 
@@ -477,10 +480,18 @@ def _check_roles(settings: Settings) -> None:
 
 
 def _check_released_names(settings: Settings) -> None:
-    """A numeric quasi-identifier x is released as x, x_min and x_max: no other released column has these names."""
-    released = {
-        read.fold(name) for role in ("quasi_identifier", "sensitive", "kept") for name in settings.roles()[role]
-    }
+    """A numeric quasi-identifier x is released as x, x_min and x_max: no other released column has these names.
+
+    Guarantee: no released column has the name of one that released rows have for our own use.
+    """
+    arguments = {"quasi_identifier": "quasi_identifiers", "sensitive": "sensitive", "kept": "keep"}
+    released = {read.fold(name): arguments[role] for role in arguments for name in settings.roles()[role]}
+    for name in (CLASS, FROM_RELEASE, TO_RELEASE):
+        if name in released:
+            raise KanonError(
+                f"{released[name]} names {name}, which is a column of kanon_duck's own beside the released ones: "
+                "give it another name in a SELECT"
+            )
     for quasi_identifier in settings.quasi_identifiers:
         for suffix in ("_min", "_max") if quasi_identifier.hierarchy is None else ():
             name = f"{quasi_identifier.name}{suffix}"
@@ -489,7 +500,7 @@ def _check_released_names(settings: Settings) -> None:
                     f"quasi_identifiers.{quasi_identifier.name} would be released with a column {name}, which the "
                     "source has too: give that one another name in a SELECT"
                 )
-            released.add(read.fold(name))
+            released[read.fold(name)] = "quasi_identifiers"
 
 
 def declared(quasi_identifiers: list[QuasiIdentifier]) -> dict[str, Any]:

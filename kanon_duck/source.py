@@ -27,6 +27,10 @@ _FIND_TABLE = """
 """
 
 
+OF_THE_SESSION = frozenset(["getvariable", "current_setting", "txid_current"])
+"""Functions that DuckDB calls stable, but whose results are another session's own."""
+
+
 def is_query(text: str) -> bool:
     """Whether a source text is a query: it begins with SELECT, FROM or WITH."""
     return _QUERY.match(text) is not None
@@ -133,7 +137,7 @@ def _volatile_function(database: Database, serialized: Any) -> str | None:
             "SELECT DISTINCT function_name FROM duckdb_functions() "
             "WHERE stability = 'VOLATILE' AND function_name <> 'error'"
         )
-    }
+    } | OF_THE_SESSION
     waiting, seen = [serialized], set()
     while waiting:
         for key, value in _entries(waiting.pop()):

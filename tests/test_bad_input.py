@@ -55,6 +55,7 @@ CASES = [
     (create(source="'my people'"), "no table or view my people"),
     (create(source="'SELECT *, random() AS r FROM people'"), "random"),
     (create(source="'SELECT * FROM nobody'"), "nobody"),
+    (create(source="'SELECT * FROM people WHERE age > getvariable(''least'')'"), "the query uses getvariable(), which"),
     (create(source="7"), "source is 7"),
     # keys
     (create(key=None), "key is missing"),
@@ -129,6 +130,9 @@ CASES = [
     (create(maintenance="'static'"), "not secure"),
     (create(derive_from="'x'"), "not built yet"),
     (create(maintenance="'incremental'", patience="3", capture="'DIFF'", on_delete="'retire'"), None),
+    (create(source="'SELECT *, age AS Kanon_Class FROM people'", quasi_identifiers="['Kanon_Class']"), "quasi_identifiers names kanon_class, which is a column of kanon_duck's own"),
+    (create(source="'SELECT *, city AS kanon_from_release FROM people'", sensitive="['kanon_from_release']"), "sensitive names kanon_from_release"),
+    (create(source="'SELECT *, city AS kanon_to_release FROM people'", keep="['kanon_to_release']"), "keep names kanon_to_release"),
     # names of views
     ("CALL kanon.create_masked_view('people', source => 'people', key => 'id', k => 3, quasi_identifiers => ['age'])", "is a table already"),
     ("CALL kanon.create_masked_view('no.such', source => 'people', key => 'id', k => 3, quasi_identifiers => ['age'])", "schema"),

@@ -12,7 +12,7 @@ from kanon_duck.members import held_back
 from kanon_duck.models import PrivacyModel
 
 
-def no_release(call: Call, view: MaskedView, cause: str, warning: str, dry_run: bool, **state: Any) -> Row:
+def no_release(call: Call, view: MaskedView, cause: str, warnings: list[str], dry_run: bool, **state: Any) -> Row:
     """The release there is, with a cause that says why there is no new one.
 
     Parameters
@@ -24,20 +24,20 @@ def no_release(call: Call, view: MaskedView, cause: str, warning: str, dry_run: 
         call.begin_again()
     else:
         record_state(call.database, view.number, **state)
-    return _standing(call, view, cause, warning)
+    return _standing(call, view, cause, warnings)
 
 
-def _standing(call: Call, view: MaskedView, cause: str, warning: str) -> Row:
+def _standing(call: Call, view: MaskedView, cause: str, warnings: list[str]) -> Row:
     """The row of the release there is, with nobody changed, and who waits or is left out now."""
     row = release_row(call.database, view.name, view.release)
     row |= dict.fromkeys(("inserted", "updated", "deleted", "moved"), 0)
     row["waiting"], row["suppressed"] = held_back(call.database, view.number)
-    return row | {"cause": cause, "warnings": [warning], "seconds": 0.0}
+    return row | {"cause": cause, "warnings": warnings, "seconds": 0.0}
 
 
-def unchanged(call: Call, view: MaskedView, dry_run: bool, warning: str) -> Row:
+def unchanged(call: Call, view: MaskedView, dry_run: bool, warnings: list[str]) -> Row:
     """What readers see stays as it is."""
-    return no_release(call, view, "unchanged", warning, dry_run, status="current", reason=None)
+    return no_release(call, view, "unchanged", warnings, dry_run, status="current", reason=None)
 
 
 def held(call: Call, view: MaskedView, dry_run: bool, model: PrivacyModel) -> Row:
@@ -47,7 +47,7 @@ def held(call: Call, view: MaskedView, dry_run: bool, model: PrivacyModel) -> Ro
         few = "the rows that are left make no class that satisfies the models"
     reason = f"{few}: release {view.release} stays until there are more"
     call.begin_again()
-    return no_release(call, view, "held", reason, dry_run, status="held", reason=reason)
+    return no_release(call, view, "held", [reason], dry_run, status="held", reason=reason)
 
 
 def dry(call: Call, row: Row) -> Row:
@@ -66,7 +66,7 @@ def broken(call: Call, view: MaskedView, error: KanonError) -> RecordedError:
 
 def failed(call: Call, view: MaskedView, error: KanonError) -> Row:
     """A view that could not be refreshed while others are: the release there is, and why."""
-    return _standing(call, view, "failed", error.reason)
+    return _standing(call, view, "failed", [error.reason])
 
 
 def secure_not_yet(call: Call, view: MaskedView, found: Found) -> RecordedError:

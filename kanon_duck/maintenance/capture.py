@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from kanon_duck.call import Call
 from kanon_duck.catalog import members_table
-from kanon_duck.maintenance.triggers import noted_keys, triggers_stand
+from kanon_duck.maintenance.triggers import noted_keys, notes_are_complete, triggers_stand
 from kanon_duck.members import hashes, identified
 from kanon_duck.settings import Settings
 from kanon_duck.snapshot import (
@@ -79,16 +79,18 @@ def compare(call: Call, settings: Settings, number: int) -> Found:
     KanonError
         When a key is NULL or stands in several rows.
     """
-    if settings.capture == "trigger" and triggers_stand(call.database, number):
+    lost = settings.capture == "trigger" and not triggers_stand(call, number)
+    if settings.capture == "trigger" and not lost and notes_are_complete(call, number):
         _join(call, settings, number, noted_keys(settings, number))
         found = _count(call.database)
         if _rows_agree(call, settings, number, found):
             return found
+        lost = True
     _join(call, settings, number, None)
     found = _count(call.database)
     if settings.key:
         _refuse_bad_keys(call, settings, number, found)
-    if settings.capture == "trigger":
+    if lost:
         found.warnings.append("what the triggers noted is not complete: source and members were compared row by row")
     return found
 

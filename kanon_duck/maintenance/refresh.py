@@ -100,7 +100,8 @@ def refresh(call: Call, view: MaskedView, dry_run: bool) -> Row:
         if not dry_run:
             settle(stored, settings, view.number)
         if found.nothing and not found.returning:
-            return unchanged(call, view, dry_run, "the source is unchanged: no new release")
+            told = ["the source is unchanged: no new release", *found.warnings]
+            return unchanged(call, view, dry_run, told)
         call.phase("encoding")
         with beside(wake):
             state, batch = _encode(call, view, settings)

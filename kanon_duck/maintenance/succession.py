@@ -75,7 +75,7 @@ def succeed(
         waiting, _ = held_back(database, number)
         told = "nothing that readers see has changed: no new release"
         told += f" ({waiting} rows wait)" if waiting else ""
-        return no_release(call, view, "unchanged", told, False, waiting=waiting, **stays)
+        return no_release(call, view, "unchanged", [told], False, waiting=waiting, **stays)
 
     call.phase("generalizing")
     if state.levels is not None:  # all classes show the same levels, which may be others than before

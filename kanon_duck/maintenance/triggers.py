@@ -17,7 +17,6 @@ from kanon_duck.errors import KanonError
 from kanon_duck.settings import Settings
 from kanon_duck.snapshot import columns_by_role, private_names
 from kanon_duck.source import find_table, is_query
-from kanon_duck.sql import Database
 
 NOTED = {"inserted": ("INSERT", "new"), "deleted": ("DELETE", "old"), "was": ("UPDATE", "old"), "is": ("UPDATE", "new")}
 """By the end of a trigger's name: the kind of statement, and which of its rows it notes."""
@@ -51,7 +50,10 @@ def trigger_source(call: Call, settings: Settings) -> exp.Table:
 
 
 def install_triggers(call: Call, settings: Settings, number: int) -> None:
-    """Let the source note its changes from now on; nothing has been noted yet."""
+    """Let the source note its changes from now on.
+
+    What is noted first is no key at all: the next refresh compares everything (see `notes_are_complete`).
+    """
     table = trigger_source(call, settings)
     log = exp.to_table(changes_table(number))
     log.set("catalog", exp.to_identifier(call.catalog, quoted=True))  # writers may use another database
@@ -72,40 +74,45 @@ def install_triggers(call: Call, settings: Settings, number: int) -> None:
         name = exp.to_identifier(f"kanon_{number}_{end}")
         made = exp.Create(this=name, kind="TRIGGER", properties=exp.Properties(expressions=[properties]), replace=False)
         call.database.execute(made)
+    # a transaction that is open now does not see the triggers, and may still change the source
+    call.database.execute(f"INSERT INTO {changes_table(number)} DEFAULT VALUES")
 
 
-def _names(number: int) -> list[str]:
-    """Names of the triggers of a masked view."""
-    return [f"kanon_{number}_{end}" for end in NOTED]
-
-
-def triggers_stand(database: Database, number: int) -> bool:
-    """Whether all triggers of a masked view are still there."""
-    query = "SELECT count(DISTINCT trigger_name) FROM duckdb_triggers() WHERE trigger_name IN (SELECT unnest(?))"
-    return bool(database.value(query, [_names(number)]) == len(NOTED))
-
-
-def remove_triggers(database: Database, number: int) -> None:
-    """Let the source note nothing any more."""
-    standing = database.rows(
-        "SELECT database_name, schema_name, table_name, trigger_name FROM duckdb_triggers() "
-        "WHERE trigger_name IN (SELECT unnest(?))",
-        [_names(number)],
+def _standing(call: Call, number: int) -> list[tuple[str, str, str]]:
+    """Schema, table and name of the triggers of a masked view; another database may have some of the same names."""
+    return call.database.rows(
+        "SELECT schema_name, table_name, trigger_name FROM duckdb_triggers() "
+        "WHERE database_name = ? AND trigger_name IN (SELECT unnest(?))",
+        [call.catalog, [f"kanon_{number}_{end}" for end in NOTED]],
     )
-    for catalog, schema, table, trigger in standing:
-        on = exp.table_(table, db=schema, catalog=catalog, quoted=True).sql(dialect="duckdb")
-        database.execute(f"DROP TRIGGER {exp.to_identifier(trigger).sql(dialect='duckdb')} ON {on}")
-    database.execute(f"DROP TABLE IF EXISTS {changes_table(number)}")
+
+
+def triggers_stand(call: Call, number: int) -> bool:
+    """Whether all triggers of a masked view are still there."""
+    return len(_standing(call, number)) == len(NOTED)
+
+
+def remove_triggers(call: Call, number: int) -> None:
+    """Let the source note nothing any more."""
+    for schema, table, trigger in _standing(call, number):
+        on = exp.table_(table, db=schema, catalog=call.catalog, quoted=True).sql(dialect="duckdb")
+        call.database.execute(f"DROP TRIGGER {exp.to_identifier(trigger).sql(dialect='duckdb')} ON {on}")
+    call.database.execute(f"DROP TABLE IF EXISTS {changes_table(number)}")
 
 
 def settle(call: Call, settings: Settings, number: int) -> None:
     """After a refresh: what was noted has been brought in, and lost triggers are made again."""
     if settings.capture == "trigger":
-        if triggers_stand(call.database, number):
+        if triggers_stand(call, number):
             call.database.execute(f"DELETE FROM {changes_table(number)}")
         else:
-            remove_triggers(call.database, number)
+            remove_triggers(call, number)
             install_triggers(call, settings, number)
+
+
+def notes_are_complete(call: Call, number: int) -> bool:
+    """Whether everything has been compared since the triggers were made, and they have noted all changes after that."""
+    return not call.database.value(f"SELECT count(*) FROM {changes_table(number)} WHERE key_0 IS NULL")
 
 
 def noted_keys(settings: Settings, number: int) -> str:

@@ -18,6 +18,6 @@ def run(call: Call) -> list[Row]:
         call.database.execute(exp.Drop(tables=[masked_view], kind="VIEW"))
     retire_released_rows(call.database, view)
     if view.capture == "trigger":
-        remove_triggers(call.database, view.number)
+        remove_triggers(call, view.number)
     record_drop(call.database, view)
     return [{"view_name": view.name, "releases": view.release}]

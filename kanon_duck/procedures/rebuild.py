@@ -63,7 +63,7 @@ def run(call: Call) -> list[Row]:
     end_release(call.database, settings, view.number, view.release + 1)
     release, losses, found = release_whole(changed, settings, view.number, view.release + 1, "rebuild")
     if view.capture == "trigger":
-        remove_triggers(call.database, view.number)
+        remove_triggers(call, view.number)
     if settings.capture == "trigger":
         install_triggers(changed, settings, view.number)
     release |= compare_with_last(call.database, settings, view.number)

@@ -19,8 +19,15 @@ from kanon_duck.requirement import demand
 from kanon_duck.settings import Settings
 
 
-def cluster(call: Call, settings: Settings, microdata: Microdata) -> Clustering:
+def most_left_out(settings: Settings, rows: int) -> int:
+    """How many of some rows may be left out for quality: 29 where the share is 0.29 of 100."""
+    return math.floor(Decimal(repr(settings.max_suppression)) * rows)
+
+
+def cluster(call: Call, settings: Settings, microdata: Microdata, room: int | None = None) -> Clustering:
     """Classes of the rows by the declared method.
+
+    At most ``room`` rows are left out for quality, by default and at most those that `most_left_out` allows.
 
     Guarantee: every class satisfies the declared models, whatever the method has left undone; where not even all rows
     together do, no row is in a class.
@@ -36,7 +43,9 @@ def cluster(call: Call, settings: Settings, microdata: Microdata) -> Clustering:
     repaired = repair(encoding, labels, demanded, call.checkpoint)
     if repaired is not labels:
         labels = without_gaps(repaired)
-    limit = math.floor(Decimal(repr(settings.max_suppression)) * encoding.rows)  # 0.29 of 100 rows are 29
+    limit = most_left_out(settings, encoding.rows)
+    if room is not None:
+        limit = min(limit, room)
     if limit and np.any(labels != NO_CLASS):
         labels = suppress(encoding, labels, demanded, limit, call.checkpoint)
         # the values of the rows that are left are those that t-closeness compares with

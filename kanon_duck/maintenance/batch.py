@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanon_duck.call import Call, no_checkpoint
+from kanon_duck.class_index import best_classes
 from kanon_duck.clustering.auto import steps_per_row
-from kanon_duck.clustering.declared import cluster
+from kanon_duck.clustering.declared import cluster, most_left_out
 from kanon_duck.clustering.order import order
 from kanon_duck.clustering.repair import repair
 from kanon_duck.kernels.box import NO_CLASS
@@ -51,8 +52,9 @@ def bring_in(
     arriving : int64, shape (rows,)
         Row numbers of members that are to be in a class: new ones, and those that come back with other codes.
     left_out : int64, shape (rows,)
-        Row numbers of members that were left out for quality. They stay so unless all rows are clustered from
-        scratch: then nobody is left out because somebody else was before.
+        Row numbers of members that were left out for quality. They stay so as far as ``max_suppression`` allows of
+        the rows that there are now; beyond that, those arrive again whom it costs least to show. Where all rows are
+        clustered from scratch, nobody is left out because somebody else was before.
 
     Returns
     -------
@@ -68,6 +70,10 @@ def bring_in(
         return _anew(call, settings, state, _everybody(staying, arriving, left_out))
     if partition is None:
         partition = build_partition(encoding, before)
+    room = most_left_out(settings, int(np.count_nonzero(state.present))) - len(left_out)
+    if room < 0:
+        enough = settings.model.k if settings.maintenance == "append" else 1  # for a class of their own
+        arriving = np.concatenate([arriving, _cheapest(partition, left_out, max(-room, enough))])
     if settings.maintenance == "append":
         partition = delete_rows(partition, leaving, demanded, part(call.checkpoint, 0.0, 0.4))
     else:
@@ -75,7 +81,7 @@ def bring_in(
     if partition.labels.max(initial=NO_CLASS) == NO_CLASS:
         return _anew(call, settings, state, _everybody(staying, arriving, left_out))
     if settings.maintenance == "append":
-        labels = _appended(call, settings, state, partition.labels, arriving)
+        labels = _appended(call, settings, state, partition.labels, arriving, max(room, 0))
         state.labels = repair(encoding, labels, demanded, call.checkpoint)
         return ()
     # a class may fall short of more than its size by rows that joined it, or by values that have changed
@@ -90,6 +96,12 @@ def bring_in(
         touched = classes_in(changes(before, state.labels).touched, state.labels[arriving])
         state.labels = _improved(call, settings, state, partition, demanded, touched)
     return ()
+
+
+def _cheapest(partition: Partition, rows: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+    """Some of the rows in no class: those that would raise total loss least if each joined a class alone."""
+    _, rises = best_classes(partition.class_index, partition.codes[rows])
+    return rows[np.argsort(rises, kind="stable")[:count]]
 
 
 def follow(state: State) -> None:
@@ -138,11 +150,11 @@ def _everybody(
 
 
 def _appended(
-    call: Call, settings: Settings, state: State, labels: NDArray[np.int64], arriving: NDArray[np.int64]
+    call: Call, settings: Settings, state: State, labels: NDArray[np.int64], arriving: NDArray[np.int64], room: int
 ) -> NDArray[np.int64]:
     """Labels after the rows that arrive got classes of their own, if they are enough for one."""
     if len(arriving) >= settings.model.k:
-        found = cluster(call, settings, state.microdata.take(arriving)).labels
+        found = cluster(call, settings, state.microdata.take(arriving), room).labels
         labels[arriving] = np.where(found == NO_CLASS, NO_CLASS, found + labels.max() + 1)
     return labels
 

@@ -38,6 +38,8 @@ def array(values: pa.Array | pa.ChunkedArray) -> NDArray[Any]:
     """Numbers or booleans without NULLs as a NumPy array, which may share their memory."""
     if isinstance(values, pa.ChunkedArray):
         values = in_one_piece(values)
+    if isinstance(values, pa.ExtensionArray):  # so are booleans where DuckDB has arrow_lossless_conversion
+        return np.from_dlpack(values.storage).view(np.bool_)
     if pa.types.is_boolean(values.type):
         return np.from_dlpack(values.cast(pa.uint8())).view(np.bool_)
     return np.from_dlpack(values)

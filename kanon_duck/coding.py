@@ -232,8 +232,9 @@ def _observed_steps(
             ends = [step.text(step.bound(f"CAST({end} AS HUGEINT)")) for end in (first, last)]
             database.rows(f"SELECT {', '.join(ends)}")
     except StatementError as error:
+        given = "left to its default" if quasi_identifier.step is None else shown(quasi_identifier.step)
         raise KanonError(
-            f"quasi_identifiers.{quasi_identifier.name}.step is {shown(quasi_identifier.step)}: a multiple of it next "
+            f"quasi_identifiers.{quasi_identifier.name}.step is {given}: a multiple of it next "
             f"to the values does not fit {step.column_type}; name a smaller step, or cast to a wider type in the source"
         ) from error
     return None if first is None else (int(first), int(last))

@@ -251,8 +251,6 @@ def _sentence(error: BaseException) -> str:
     """What the caller reads of a failure."""
     if isinstance(error, Cancelled):
         return "interrupted: nothing was changed"
-    if isinstance(error, StatementError) and "read-only mode" in str(error):
-        return "the database is open read-only: open it for writing to change anything"
     if isinstance(error, StatementError):
         return f"{error.reason} (nothing was changed)"
     if isinstance(error, KanonError):

@@ -428,7 +428,7 @@ def _effort(given: read.Arguments, method: str) -> str | float:
             raise KanonError(f"effort is {typed}: seconds must lie between 0 and {LONGEST_SEARCH}")
         effort: str | float = float(typed)
     else:
-        effort = read.choice(given, "effort", EFFORT, "medium")
+        effort = read.choice(given, "effort", EFFORT, "medium", ", or a number of seconds")
     if method != "auto" and effort != "medium":
         raise KanonError(f"effort is {read.shown(typed)}, but method {method} has no effort to set: leave it out")
     return effort

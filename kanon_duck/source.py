@@ -82,7 +82,7 @@ def read_source(call: Call, text: str, argument: str) -> exp.Query:
     if table is None:
         raise KanonError(
             f"{argument}: there is no table or view {text}; write an existing one "
-            "(temporary and uncommitted ones cannot be seen), or a SELECT"
+            "(temporary and uncommitted ones cannot be seen), or a SELECT, as FROM 'people.csv' is of a file"
         )
     return exp.select("*").from_(table)
 

@@ -35,8 +35,11 @@ class StatementError(KanonError):
 
     @property
     def reason(self) -> str:
-        """DuckDB's words."""
-        return str(self.__cause__).splitlines()[0]
+        """DuckDB's words, or our own where they do not tell what to do."""
+        words = str(self.__cause__).splitlines()[0]
+        if "read-only mode" in words:
+            return "the database is open read-only: open it for writing to change anything"
+        return words
 
 
 def _text(statement: Statement) -> str:

@@ -36,6 +36,20 @@ def test_no_chunks_are_an_empty_array() -> None:
         assert (found.dtype, found.shape) == (expected, (0,))
 
 
+@pytest.mark.surface
+def test_owners_may_have_their_booleans_as_they_like(connection: duckdb.DuckDBPyConnection) -> None:
+    connection.execute("SET arrow_lossless_conversion = true")
+    connection.execute(
+        "CREATE TABLE t AS SELECT i AS id, nullif(i % 50, 7) AS age, i % 2 = 0 AS flag FROM range(300) AS r(i)"
+    )
+    connection.execute(
+        "CALL kanon.create_masked_view('v', source => 't', key => 'id', k => 5, secure => false, sensitive => ['flag'], "
+        "quasi_identifiers => {'age': 'numeric'})"
+    )
+    connection.execute("UPDATE t SET age = age + 1, flag = NOT flag WHERE id < 20")
+    assert connection.execute("SELECT updated FROM kanon.refresh('v')").fetchall() == [(20,)]
+
+
 @settings(deadline=None)
 @given(st.lists(st.text(st.characters(codec="utf-8"))))
 def test_texts_are_those_of_pyarrow(values: list[str]) -> None:

@@ -252,6 +252,7 @@ def test_values_outside_the_domain_recommend_a_rebuild(people: duckdb.DuckDBPyCo
     people.execute("UPDATE people SET age = 300 WHERE id = 1")
     row = one(people, REFRESH)
     assert "1 rows of age lie outside its domain: their information loss counts at most 1" in row["warnings"]
+    assert row["warnings"][0] == "disease is released without l, p, alpha or t"
     [(reason,)] = people.execute("SELECT refresh_recommended FROM kanon.masked_views").fetchall()
     assert "1 rows of age lie outside its domain" in reason
 

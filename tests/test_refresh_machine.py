@@ -419,6 +419,7 @@ class RefreshMachine(RuleBasedStateMachine):
             masked.check(answer)
             masked.check_counts(answer, masked.captured, labels)
             assert (answer["release"], answer["updated"]) == (release + 1, 0)
+            assert "illness is released without l, p, alpha or t" in answer["warnings"]
             assert answer["information_loss"] <= before["information_loss"] + 1e-9
 
     @rule(k=st.integers(2, 4), method=st.sampled_from(["auto", "k_member"]))

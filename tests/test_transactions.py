@@ -59,7 +59,7 @@ def wait_until_ended(connection: duckdb.DuckDBPyConnection) -> None:
 
 @pytest.mark.surface
 def test_interrupt_from_another_thread_leaves_the_old_state(connection: duckdb.DuckDBPyConnection) -> None:
-    connection.execute(PEOPLE.format(60_000))
+    connection.execute(PEOPLE.format(200_000))
     before = state(connection)
     for delay in (0.2, 0.6, 1.2):
         timer = threading.Timer(delay, connection.interrupt)
@@ -70,7 +70,7 @@ def test_interrupt_from_another_thread_leaves_the_old_state(connection: duckdb.D
         assert time.monotonic() - started < delay + 2
         wait_until_ended(connection)
         assert state(connection) == before
-    assert connection.execute("SELECT count(*) FROM people").fetchall() == [(60_000,)]
+    assert connection.execute("SELECT count(*) FROM people").fetchall() == [(200_000,)]
 
 
 # At once after another one, DuckDB 1.5 may swallow Ctrl-C while it still clears up the statement before.
@@ -83,7 +83,7 @@ import os, signal, sys, threading, time
 import kanon_duck
 from tests.test_transactions import wait_until_ended
 connection = kanon_duck.connect(sys.argv[1])
-connection.execute('''{PEOPLE.format(90_000)}''')
+connection.execute('''{PEOPLE.format(200_000)}''')
 for delay in (0.05, 0.15, 0.3, 0.45, 0.6, 0.75, 0.9, 1.05):
     threading.Timer(delay, os.kill, (os.getpid(), signal.SIGINT)).start()
     try:
@@ -539,6 +539,11 @@ def test_install_read_only(tmp_path: Path) -> None:
             connection.execute("CALL kanon.create_hierarchy('zip', prefix => 5)")
         with pytest.raises(duckdb.Error, match="read-only"):
             connection.execute(MASK.format("independent => true,").replace("'masked'", "'other'"))
+        connection.execute("SET arrow_lossless_conversion = true")
+        told = [["the database is open read-only: open it for writing to change anything"]]
+        for call in ("CALL kanon.refresh_all()", "FROM kanon.refresh_all()"):
+            row = connection.execute(call).df()
+            assert (list(row["cause"]), [list(each) for each in row["warnings"]]) == (["failed"], told)
 
 
 @pytest.mark.surface

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from kanon_duck.catalog import MaskedView
+from kanon_duck.kernels.box import NO_CLASS
 from kanon_duck.maintenance.state import State
 from kanon_duck.microdata import NumericAttribute
 from kanon_duck.sql import Database
@@ -42,7 +43,8 @@ def rebuild_recommended(database: Database, view: MaskedView, state: State) -> s
     for attribute in state.microdata.attributes:
         if isinstance(attribute, NumericAttribute):
             first, last = attribute.domain
-            outside = state.present & ~attribute.missing & ((attribute.low < first) | (attribute.high > last))
+            outside = ~attribute.missing & ((attribute.low < first) | (attribute.high > last))
+            outside &= state.labels != NO_CLASS
             if outside.any():
                 reasons.append(f"{np.count_nonzero(outside)} rows of {attribute.name} lie outside its domain")
     return "; ".join(reasons) or None

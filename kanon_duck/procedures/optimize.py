@@ -16,7 +16,7 @@ from kanon_duck.maintenance.capture import empty_snapshot
 from kanon_duck.maintenance.refresh import load_state
 from kanon_duck.maintenance.succession import move_members, succeed
 from kanon_duck.membership import remember_leaving
-from kanon_duck.settings import FULL_DOMAIN
+from kanon_duck.settings import FULL_DOMAIN, standing_warnings
 
 NONE = np.empty(0, np.int64)
 
@@ -45,4 +45,5 @@ def run(call: Call) -> list[Row]:
         remember_leaving(call.database, view.number, settings, NONE)
         move_members(call.database, view.number, state, before, NONE)
 
-    return [succeed(call, view, settings, state, before, NONE, write, "optimize", [], started)]
+    warnings = standing_warnings(settings)
+    return [succeed(call, view, settings, state, before, NONE, write, "optimize", warnings, started)]

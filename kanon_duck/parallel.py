@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, CancelledError, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
@@ -27,6 +28,21 @@ def each(work: Callable[[Given], Made], pieces: Iterable[Given]) -> list[Made]:
     """What short work makes of each piece, on as many threads as numba is allowed; it must not matter on which."""
     with ThreadPoolExecutor(max_workers=get_num_threads()) as threads:
         return list(threads.map(work, pieces))
+
+
+def in_turn(work: Callable[..., Made], pieces: Iterable[tuple[Any, ...]]) -> Iterator[Made]:
+    """What short work makes of each piece, one after the other, while other threads work on the next ones.
+
+    No more pieces are taken, and results held, than there are threads.
+    """
+    with ThreadPoolExecutor(max_workers=get_num_threads()) as threads:
+        waiting: deque[Future[Made]] = deque()
+        for piece in pieces:
+            waiting.append(threads.submit(work, *piece))
+            if len(waiting) > get_num_threads():
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
 
 
 @contextmanager

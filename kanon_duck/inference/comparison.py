@@ -6,7 +6,7 @@ images of these sets for people who leave, and complement sets. Compatible class
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -16,8 +16,7 @@ from kanon_duck.call import no_checkpoint
 from kanon_duck.inference.bounds import Cells, lying_in, tightened
 from kanon_duck.inference.series import NOBODY, Integers, Series, Sets, joined, slices
 from kanon_duck.kernels.atoms import in_lists, spread
-
-Checkpoint = Callable[[float | None], None]
+from kanon_duck.parallel import Checkpoint, in_turn
 
 
 @dataclass(frozen=True)
@@ -82,6 +81,13 @@ def comparisons(
     checkpoint : function
         Called before each pair; what it raises stops the work.
     """
+    yield from in_turn(_compare, _connected(series, second, checkpoint))
+
+
+def _connected(
+    series: Series, second: Iterable[int] | None, checkpoint: Checkpoint
+) -> Iterator[tuple[Series, int, int, Integers, Integers, Integers, Integers]]:
+    """What `_compare` takes, for every pair of releases that is to be compared."""
     blocks = series.blocks()
     numbers = np.arange(len(blocks))
     block_stops, block_groups = in_lists(blocks, numbers, len(series.sets))
@@ -101,7 +107,7 @@ def comparisons(
                 found = spread(seeds, earlier, later, *index, mark)
                 mark += 1
                 if len(found[0]):
-                    yield _compare(series, earlier, int(later), *found)
+                    yield (series, earlier, int(later), *found)
 
 
 def _compare(

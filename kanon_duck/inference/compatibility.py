@@ -41,7 +41,7 @@ def relation(first: Region, second: Region) -> str | None:
 
 def _holds(outer: Part, inner: Part) -> bool:
     """Whether a part holds another."""
-    if outer is None or outer == inner:
+    if outer is None or outer is inner or outer == inner:  # sets of equal labels are one, and long to compare
         return True
     if isinstance(outer, tuple) and isinstance(inner, tuple):
         return bool(outer[0] <= inner[0] and inner[1] <= outer[1])
@@ -54,7 +54,7 @@ def _meet(one: Part, other: Part) -> bool:
         return True
     if isinstance(one, tuple) and isinstance(other, tuple):
         return bool(one[0] <= other[1] and other[0] <= one[1])
-    return isinstance(one, frozenset) and isinstance(other, frozenset) and bool(one & other)
+    return isinstance(one, frozenset) and isinstance(other, frozenset) and not one.isdisjoint(other)
 
 
 def part_of_numbers(label: str | None, low: Any, high: Any) -> Part:

@@ -21,9 +21,10 @@ if not SQL_FOLDER.is_dir():  # a source checkout: the wheel carries the folder i
 
 Statement = str | exp.Expression
 
-BATCH_ROWS = 61_440
-"""Rows of an Arrow table that one of DuckDB's threads reads at a time: half of a row group. What it reads in smaller
-pieces, and stores, is copied once more to make up row groups."""
+BATCH_ROWS, VECTOR_ROWS = 61_440, 2048
+"""Rows of an Arrow table that one of DuckDB's threads reads at a time, at most and at least: half of a row group, and
+what DuckDB works on at a time. What it reads of a large table in smaller pieces, and stores, is copied once more to
+make up row groups."""
 
 READS_ARROW_IN_JOINS = int(duckdb.__version__.split(".")[0]) >= 2
 """Before 2.0, DuckDB may push what it learns of one side of a join down to an Arrow table, which may not know that kind
@@ -118,7 +119,8 @@ class Database:
 
         After an error there is no need to unregister: it ends the call, and the connection with it.
         """
-        batches = table.combine_chunks().to_batches(max_chunksize=BATCH_ROWS)
+        rows = min(BATCH_ROWS, max(VECTOR_ROWS, -(-len(table) // 2)))  # two threads have something to read
+        batches = table.combine_chunks().to_batches(max_chunksize=rows)
         arrow = pa.Table.from_batches(batches, table.schema)
         if READS_ARROW_IN_JOINS:
             self._cursor.register(name, arrow)

@@ -43,8 +43,8 @@ def text(arguments: Arguments, name: str) -> str:
     return value
 
 
-def choice(arguments: Arguments, name: str, choices: Iterable[str], default: str, else_: str = "") -> str:
-    """One of some words, in any case; ``else_`` is said of what else may be given."""
+def choice(arguments: Arguments, name: str, choices: Iterable[str], default: str, besides: str = "") -> str:
+    """One of some words, in any case; ``besides`` tells what else may be given."""
     value = arguments.get(name)
     if value is None:
         return default
@@ -52,7 +52,7 @@ def choice(arguments: Arguments, name: str, choices: Iterable[str], default: str
     for word in words:
         if isinstance(value, str) and value.strip().lower() == word:
             return word
-    raise KanonError(f"{name} is {shown(value)}: it must be one of {', '.join(words)}{else_}")
+    raise KanonError(f"{name} is {shown(value)}: it must be one of {', '.join(words)}{besides}")
 
 
 def integer(arguments: Arguments, name: str, default: int | None, least: int) -> int:

@@ -9,7 +9,7 @@ from kanon_duck.settings import Settings
 NO_HASH = "CAST(0 AS UBIGINT)"
 
 NESTED = ("STRUCT", "MAP", "UNION", "VARIANT")
-"""How the names of types begin whose values hold others, but for lists and arrays."""
+"""How the names of types begin whose values hold others; those of lists and arrays end in ]."""
 
 
 def typed_columns(settings: Settings, *roles: str) -> list[tuple[str, str]]:

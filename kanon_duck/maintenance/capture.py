@@ -79,8 +79,9 @@ def compare(call: Call, settings: Settings, number: int) -> Found:
     KanonError
         When a key is NULL or stands in several rows.
     """
-    lost = settings.capture == "trigger" and not triggers_stand(call, number)
-    if settings.capture == "trigger" and not lost and notes_are_complete(call, number):
+    noted = settings.capture == "trigger"
+    lost = noted and not triggers_stand(call, number)
+    if noted and not lost and notes_are_complete(call, number):
         _join(call, settings, number, noted_keys(settings, number))
         found = _count(call.database)
         if _rows_agree(call, settings, number, found):

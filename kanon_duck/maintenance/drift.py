@@ -43,8 +43,8 @@ def rebuild_recommended(database: Database, view: MaskedView, state: State) -> s
     for attribute in state.microdata.attributes:
         if isinstance(attribute, NumericAttribute):
             first, last = attribute.domain
-            outside = ~attribute.missing & ((attribute.low < first) | (attribute.high > last))
-            outside &= state.labels != NO_CLASS
+            known = (state.labels != NO_CLASS) & ~attribute.missing
+            outside = known & ((attribute.low < first) | (attribute.high > last))
             if outside.any():
                 reasons.append(f"{np.count_nonzero(outside)} rows of {attribute.name} lie outside its domain")
     return "; ".join(reasons) or None

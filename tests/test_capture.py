@@ -141,6 +141,29 @@ def test_without_a_key_every_write_is_deletions_and_insertions(
         assert_in_step(connection)
 
 
+@pytest.mark.surface
+@pytest.mark.parametrize("capture", CAPTURE)
+@pytest.mark.parametrize("ids", ["(1), (1001), (1001)", "(1001), (1001)", "(1)", "(1001), (NULL)"])
+def test_keys_that_identify_nobody_are_refused_until_they_are_gone(
+    connection: duckdb.DuckDBPyConnection, capture: str, ids: str
+) -> None:
+    connection.execute(PEOPLE.format(400))
+    mask(connection, capture)
+    connection.execute("CALL kanon.refresh('masked')")
+    connection.execute("CREATE TABLE before AS FROM people")
+    connection.execute(
+        f"INSERT INTO people BY NAME SELECT id, 30 AS age, 40 AS income, 'x' AS city FROM (VALUES {ids}) AS t(id)"
+    )
+    told = "key id is (not unique|NULL in 1 rows)"
+    for call in ("FROM kanon.pending('masked')", "CALL kanon.refresh('masked')"):
+        with pytest.raises(duckdb.Error, match=told):
+            connection.execute(call).fetchall()
+    assert connection.execute("SELECT status FROM kanon.masked_views").fetchall() == [("broken",)]
+    connection.execute("DELETE FROM people; INSERT INTO people FROM before WHERE id > 0")
+    assert one(connection, "CALL kanon.refresh('masked')")["deleted"] == 1
+    assert_in_step(connection)
+
+
 @needs_triggers
 def test_what_a_table_with_triggers_refuses_is_told_at_once(connection: duckdb.DuckDBPyConnection) -> None:
     connection.execute(PEOPLE.format(100))

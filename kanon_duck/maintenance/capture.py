@@ -85,6 +85,7 @@ def compare(call: Call, settings: Settings, number: int) -> Found:
         _join(call, settings, number, noted_keys(settings, number))
         found = _count(call.database)
         if _rows_agree(call, settings, number, found):
+            _refuse_bad_keys(call, settings, number, found)
             return found
         lost = True
     _join(call, settings, number, None)

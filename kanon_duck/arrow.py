@@ -38,7 +38,7 @@ def array(values: pa.Array | pa.ChunkedArray) -> NDArray[Any]:
     """Numbers or booleans without NULLs as a NumPy array, which may share their memory."""
     if isinstance(values, pa.ChunkedArray):
         values = in_one_piece(values)
-    if isinstance(values, pa.ExtensionArray):  # so are booleans where DuckDB has arrow_lossless_conversion
+    if isinstance(values, pa.Bool8Array):  # so are booleans where DuckDB has arrow_lossless_conversion
         return np.from_dlpack(values.storage).view(np.bool_)
     if pa.types.is_boolean(values.type):
         return np.from_dlpack(values.cast(pa.uint8())).view(np.bool_)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kanon_duck.settings import Settings
+from kanon_duck.snapshot import private_names
 
 NO_HASH = "CAST(0 AS UBIGINT)"
 
@@ -14,11 +15,8 @@ NESTED = ("STRUCT", "MAP", "UNION", "VARIANT")
 
 def typed_columns(settings: Settings, *roles: str) -> list[tuple[str, str]]:
     """Names in private tables of the columns of some roles, and their types."""
-    return [
-        (f"{role}_{number}", settings.columns[name])
-        for role in roles
-        for number, name in enumerate(settings.roles()[role])
-    ]
+    types = [settings.columns[name] for role in roles for name in settings.roles()[role]]
+    return list(zip(private_names(settings, *roles), types, strict=True))
 
 
 def hash_of(columns: Sequence[tuple[str, str]]) -> str:

@@ -33,7 +33,7 @@ def each(work: Callable[[Given], Made], pieces: Iterable[Given]) -> list[Made]:
 def in_turn(work: Callable[..., Made], pieces: Iterable[tuple[Any, ...]]) -> Iterator[Made]:
     """What short work makes of each piece, one after the other, while other threads work on the next ones.
 
-    No more pieces are taken, and results held, than there are threads.
+    At most one piece more than there are threads is taken before its turn.
     """
     with ThreadPoolExecutor(max_workers=get_num_threads()) as threads:
         waiting: deque[Future[Made]] = deque()

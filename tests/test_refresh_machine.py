@@ -498,10 +498,24 @@ def test_a_label_that_an_extension_makes_higher_loses_more_from_then_on(tmp_path
     masked.refresh()
 
 
+@pytest.mark.parametrize("method", ["k_member", "auto"])
+def test_clustering_all_rows_anew_leaves_out_no_more_than_the_share(tmp_path: Path, method: str) -> None:
+    people = [(age % 21, "11", "a", "red", "flu", 0) for age in range(0, 60, 3)]
+    masked = mask(tmp_path, people, 3, f"method => '{method}', maintenance => 'static'", 0.2)
+    for age in range(4):
+        masked.insert([(age, "2", "c", "blue", "flu", 0)])
+        masked.refresh()
+        [(left_out, people_now)] = masked.execute(
+            "SELECT count(*) FILTER (class IS NULL), count(*) FROM kanon_private.members_1"
+        )
+        assert left_out <= people_now // 5
+
+
 @pytest.mark.parametrize("maintenance", ["incremental", "static", "append"])
 @pytest.mark.parametrize("method", ["k_member", "auto"])
-def test_no_more_than_the_share_is_left_out(tmp_path: Path, method: str, maintenance: str) -> None:
-    """Also after others have come and gone."""
+def test_no_more_than_the_share_is_left_out_after_others_have_gone(
+    tmp_path: Path, method: str, maintenance: str
+) -> None:
     people = [(age % 21, "11", "a", "red", "flu", 0) for age in range(0, 60, 3)]
     masked = mask(tmp_path, people, 3, f"method => '{method}', maintenance => '{maintenance}'", 0.2)
     assert masked.execute("SELECT suppressed > 0 FROM kanon.releases") == [(True,)]

@@ -539,7 +539,6 @@ def test_install_read_only(tmp_path: Path) -> None:
             connection.execute("CALL kanon.create_hierarchy('zip', prefix => 5)")
         with pytest.raises(duckdb.Error, match="read-only"):
             connection.execute(MASK.format("independent => true,").replace("'masked'", "'other'"))
-        connection.execute("SET arrow_lossless_conversion = true")
         told = [["the database is open read-only: open it for writing to change anything"]]
         for call in ("CALL kanon.refresh_all()", "FROM kanon.refresh_all()"):
             row = connection.execute(call).df()

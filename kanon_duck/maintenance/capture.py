@@ -85,13 +85,13 @@ def compare(call: Call, settings: Settings, number: int) -> Found:
         _join(call, settings, number, noted_keys(settings, number))
         found = _count(call.database)
         if _rows_agree(call, settings, number, found):
-            _refuse_bad_keys(call, settings, number, found)
+            _refuse_bad_keys(call, settings, True)
             return found
         lost = True
     _join(call, settings, number, None)
     found = _count(call.database)
     if settings.key:
-        _refuse_bad_keys(call, settings, number, found)
+        _refuse_bad_keys(call, settings, _rows_agree(call, settings, number, found))
     if lost:
         found.warnings.append("what the triggers noted is not complete: source and members were compared row by row")
     return found
@@ -157,7 +157,7 @@ def _rows_agree(call: Call, settings: Settings, number: int, found: Found) -> bo
     return bool(rows == members + found.inserted - found.deleted)
 
 
-def _refuse_bad_keys(call: Call, settings: Settings, number: int, found: Found) -> None:
+def _refuse_bad_keys(call: Call, settings: Settings, rows_agree: bool) -> None:
     """A key is never NULL, and never the same twice: then a row of the source would stand for nobody."""
     database = call.database
     refuse_null_keys(database, settings, f"(FROM {CHANGES} WHERE NOT {GONE})")
@@ -165,7 +165,7 @@ def _refuse_bad_keys(call: Call, settings: Settings, number: int, found: Found) 
     repeated = database.value(
         f"SELECT count(*) FROM (SELECT {keys} FROM {CHANGES} WHERE {NEW} GROUP BY {keys} HAVING count(*) > 1)"
     )
-    if repeated or not _rows_agree(call, settings, number, found):
+    if repeated or not rows_agree:
         with call.in_callers_schema():
             every_key = [exp.column(name, quoted=True) for name in settings.key]
             groups = exp.select("count(*) AS rows").from_(settings.query.subquery("source")).group_by(*every_key)

@@ -7,7 +7,7 @@ from typing import Any
 import duckdb
 
 from kanon_duck.errors import KanonError
-from kanon_duck.install import install
+from kanon_duck.installation import install
 
 __version__ = "0.1.0"
 __all__ = ["KanonError", "connect", "install"]

@@ -12,8 +12,9 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from kanon_duck.encoding import LANES, Encoding
-from kanon_duck.loss import categorical_shares
+from kanon_duck.encoding.codes import Encoding
+from kanon_duck.encoding.loss import categorical_shares
+from kanon_duck.kernels import LANES
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kanon_duck.arrow import array, numbers, texts
+from kanon_duck.runtime.arrow import array, numbers, texts
 
 
 @settings(deadline=None)  # the first array of pyarrow loads pandas

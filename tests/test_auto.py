@@ -16,13 +16,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kanon_duck.call import no_checkpoint
 from kanon_duck.clustering.anneal import anneal
 from kanon_duck.clustering.auto import STEPS_PER_SECOND, auto, steps_per_row
 from kanon_duck.clustering.suppress import suppress
-from kanon_duck.encoding import Encoding
-from kanon_duck.microdata import Microdata
-from kanon_duck.models import PrivacyModel
+from kanon_duck.encoding.codes import Encoding
+from kanon_duck.encoding.microdata import Microdata
+from kanon_duck.privacy.models import PrivacyModel
+from kanon_duck.runtime.call import no_checkpoint
 from tests.encodings import Numeric, Tree, adult, encode, tables
 from tests.test_cut import loss
 

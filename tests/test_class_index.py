@@ -16,10 +16,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import njit
 
-from kanon_duck.class_index import best_classes, build_index, index_boxes, rebuild_index
-from kanon_duck.encoding import LANES, Encoding
-from kanon_duck.kernels import class_index as kernels
-from kanon_duck.kernels.class_index import HIGH, LOW, NO_CLASS, NO_ENTRY
+from kanon_duck.encoding.codes import Encoding
+from kanon_duck.kernels import LANES
+from kanon_duck.kernels import class_tree as kernels
+from kanon_duck.kernels.class_tree import HIGH, LOW, NO_CLASS, NO_ENTRY
+from kanon_duck.maintenance.class_index import best_classes, build_index, index_boxes, rebuild_index
 
 CODES = (np.uint16, np.uint32)
 

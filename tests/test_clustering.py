@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kanon_duck.call import no_checkpoint
 from kanon_duck.clustering import METHODS
 from kanon_duck.clustering.k_member import k_member
 from kanon_duck.clustering.oka import oka
+from kanon_duck.encoding.loss import class_boxes, information_loss
+from kanon_duck.encoding.microdata import Microdata
 from kanon_duck.errors import KanonError
-from kanon_duck.loss import class_boxes, information_loss
-from kanon_duck.microdata import Microdata
-from kanon_duck.models import PrivacyModel
+from kanon_duck.privacy.models import PrivacyModel
+from kanon_duck.runtime.call import no_checkpoint
 from tests import oracle
 from tests.encodings import Numeric, Tree, adult, encode, shares, tables
 
@@ -206,10 +206,10 @@ def test_an_unknown_next_seed_is_refused():
 
 PROGRAM = """
 import numpy as np
-from kanon_duck.call import no_checkpoint
+from kanon_duck.runtime.call import no_checkpoint
 from kanon_duck.clustering import METHODS
-from kanon_duck.microdata import Microdata
-from kanon_duck.models import PrivacyModel
+from kanon_duck.encoding.microdata import Microdata
+from kanon_duck.privacy.models import PrivacyModel
 from tests.encodings import encode
 from tests.test_clustering import PUBLISHED, random_table
 encoding = encode(*random_table(200, seed=0))

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kanon_duck import microdata
-from kanon_duck.arrow import texts
-from kanon_duck.generalization import generalize
+from kanon_duck.encoding import microdata
+from kanon_duck.encoding.microdata import Attribute, CategoricalAttribute, Microdata, NumericAttribute, encoding_of
+from kanon_duck.encoding.numeric import Step
 from kanon_duck.hierarchy import BoundHierarchy
-from kanon_duck.microdata import Attribute, CategoricalAttribute, Microdata, NumericAttribute, encoding_of
-from kanon_duck.numeric import Step
-from kanon_duck.sorting import sort_rows
+from kanon_duck.release.generalization import generalize
+from kanon_duck.runtime.arrow import texts
+from kanon_duck.runtime.sorting import sort_rows
 
 WORDS = st.one_of(
     st.builds(lambda high, low: high << 62 | low, st.integers(0, 3), st.integers(0, 40)), st.integers(0, 2**64 - 1)

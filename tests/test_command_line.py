@@ -20,12 +20,12 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from kanon_duck import script
-from kanon_duck.cli import app
-from kanon_duck.rendering import RECORDS, TABLE_ROWS, Result, print_result
-from kanon_duck.shell import is_complete
+from kanon_duck.shell import script
+from kanon_duck.shell.cli import app
+from kanon_duck.shell.prompt import is_complete
+from kanon_duck.shell.rendering import RECORDS, TABLE_ROWS, Result, print_result
 
-COMMAND = [sys.executable, "-c", "from kanon_duck.cli import app; app()"]
+COMMAND = [sys.executable, "-c", "from kanon_duck.shell.cli import app; app()"]
 
 ENDLESS = "SELECT max(hash(a.range, b.range)) FROM range(100_000_000) a, range(100_000) b"
 

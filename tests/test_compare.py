@@ -8,16 +8,16 @@ import duckdb
 import numpy as np
 import pytest
 
-from kanon_duck import random_counts
-from kanon_duck.call import Call, no_checkpoint
+from kanon_duck.catalog.settings import read_settings
 from kanon_duck.clustering.declared import cluster
-from kanon_duck.coding import encode
 from kanon_duck.errors import Cancelled
-from kanon_duck.generalization import generalize
+from kanon_duck.intake.encode import encode
+from kanon_duck.intake.snapshot import take_snapshot
 from kanon_duck.procedures import compare
-from kanon_duck.settings import read_settings
-from kanon_duck.snapshot import take_snapshot
-from kanon_duck.sql import Database
+from kanon_duck.release import query_error as random_counts
+from kanon_duck.release.generalization import generalize
+from kanon_duck.runtime.call import Call, no_checkpoint
+from kanon_duck.runtime.database import Database
 
 PATIENTS = """
 CREATE TABLE patients AS

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from kanon_duck.call import no_checkpoint
 from kanon_duck.clustering.cut import SEGMENT, cut
 from kanon_duck.clustering.order import order
-from kanon_duck.encoding import Encoding
+from kanon_duck.encoding.codes import Encoding
 from kanon_duck.kernels.hilbert import hilbert_keys
+from kanon_duck.runtime.call import no_checkpoint
 from tests.encodings import Numeric, Tree, encode, tables
 
 

@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlglot import exp
 
-from kanon_duck import names
-from kanon_duck.call import Call, Row
 from kanon_duck.errors import KanonError
 from kanon_duck.hierarchy import bind, canonical_text, extended, in_given_order, resembling_leaves
 from kanon_duck.procedures import create_hierarchy, drop_hierarchy, extend_hierarchy
-from kanon_duck.source import read_source
-from kanon_duck.sql import Database, script
+from kanon_duck.runtime import names
+from kanon_duck.runtime.call import Call, Row
+from kanon_duck.runtime.database import Database, script
+from kanon_duck.runtime.source import read_source
 
 PROCEDURES = {"create": create_hierarchy.run, "extend": extend_hierarchy.run, "drop": drop_hierarchy.run}
 

@@ -15,16 +15,23 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import kanon_duck
-from kanon_duck.arrow import texts
-from kanon_duck.call import no_checkpoint
 from kanon_duck.clustering.incognito import incognito
 from kanon_duck.clustering.repair import unsatisfied_classes
-from kanon_duck.generalization import AT_ROOT, INTERVAL, NULL, generalize
+from kanon_duck.encoding.microdata import (
+    Attribute,
+    CategoricalAttribute,
+    Microdata,
+    NumericAttribute,
+    Sensitive,
+    encoding_of,
+)
+from kanon_duck.encoding.numeric import Step
 from kanon_duck.hierarchy import BoundHierarchy
-from kanon_duck.microdata import Attribute, CategoricalAttribute, Microdata, NumericAttribute, Sensitive, encoding_of
-from kanon_duck.models import PrivacyModel
-from kanon_duck.numeric import Step
-from kanon_duck.requirement import demand
+from kanon_duck.privacy.models import PrivacyModel
+from kanon_duck.privacy.requirement import demand
+from kanon_duck.release.generalization import AT_ROOT, INTERVAL, NULL, generalize
+from kanon_duck.runtime.arrow import texts
+from kanon_duck.runtime.call import no_checkpoint
 from tests.encodings import Tree, ancestors, heights, leaves, trees
 from tests.people import CHANGE, PEOPLE, one
 from tests.test_real_data import load_adult, mask

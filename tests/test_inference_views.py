@@ -7,7 +7,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from kanon_duck.inference import recorded
+from kanon_duck.inference import own_history
 
 HIERARCHY = """CALL kanon.create_hierarchy('gender', levels => 'FROM (VALUES (''Male'', ''Person''), (''Female'', ''Person''))')"""
 
@@ -214,12 +214,12 @@ def test_too_many_people_are_not_counted_and_the_release_says_so(
 ) -> None:
     refreshed = "SELECT vulnerable_rows, warnings FROM kanon.refresh('masked')"
     with monkeypatch.context() as limited:
-        limited.setattr(recorded, "MOST_PEOPLE", 3)
+        limited.setattr(own_history, "MOST_PEOPLE", 3)
         people.execute("DELETE FROM people WHERE id % 9 = 0")
         [(vulnerable, warnings)] = people.execute(refreshed).fetchall()
         assert vulnerable is None
-        assert recorded.NOT_COUNTED in warnings
+        assert own_history.NOT_COUNTED in warnings
     people.execute("DELETE FROM people WHERE id = 1")
     [(vulnerable, warnings)] = people.execute(refreshed).fetchall()
     assert vulnerable > 0, "what the release that was not counted gave away is counted with the next"
-    assert recorded.NOT_COUNTED not in warnings
+    assert own_history.NOT_COUNTED not in warnings

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kanon_duck.loss import (
+from kanon_duck.encoding.loss import (
     average_class_size,
     categorical_shares,
     class_boxes,

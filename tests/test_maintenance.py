@@ -16,17 +16,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kanon_duck.call import no_checkpoint
-from kanon_duck.class_index import build_index
 from kanon_duck.clustering.cut import cut
 from kanon_duck.clustering.order import order
-from kanon_duck.encoding import Encoding
-from kanon_duck.loss import class_boxes
+from kanon_duck.encoding.codes import Encoding
+from kanon_duck.encoding.loss import class_boxes
 from kanon_duck.maintenance.changes import changes
+from kanon_duck.maintenance.class_index import build_index
 from kanon_duck.maintenance.i3m import delete_rows, exchange_rows, insert_rows, split_large
 from kanon_duck.maintenance.improve import improve_touched
 from kanon_duck.maintenance.optimization import optimize
 from kanon_duck.maintenance.partition import Partition, build_partition, regrouped
+from kanon_duck.runtime.call import no_checkpoint
 from tests import oracle
 from tests.benchmarks.tables import encode_synthetic
 from tests.encodings import TABLE_1, TABLE_1_QUASI_IDENTIFIERS, Numeric, encode, leaves, tables

@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kanon_duck.call import no_checkpoint
 from kanon_duck.clustering import METHODS
 from kanon_duck.clustering.repair import unsatisfied_classes
 from kanon_duck.clustering.threshold import threshold
 from kanon_duck.clustering.weighted_c_means import weighted_c_means
+from kanon_duck.encoding.loss import class_boxes
+from kanon_duck.encoding.microdata import Microdata, Sensitive
 from kanon_duck.errors import KanonError
-from kanon_duck.loss import class_boxes
-from kanon_duck.microdata import Microdata, Sensitive
-from kanon_duck.models import PrivacyModel
-from kanon_duck.requirement import demand
+from kanon_duck.privacy.models import PrivacyModel
+from kanon_duck.privacy.requirement import demand
+from kanon_duck.runtime.call import no_checkpoint
 from tests.encodings import Numeric, encode, tables
 from tests.test_clustering import random_table
 

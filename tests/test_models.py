@@ -15,13 +15,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import kanon_duck
-from kanon_duck.call import no_checkpoint
 from kanon_duck.clustering.repair import repair, unsatisfied_classes
-from kanon_duck.diversity import measure
-from kanon_duck.models import PrivacyModel, SensitiveAttribute
-from kanon_duck.requirement import demand
-from kanon_duck.sensitive import codes_of, reading
-from kanon_duck.sql import Database
+from kanon_duck.privacy.diversity import measure
+from kanon_duck.privacy.models import PrivacyModel, SensitiveAttribute
+from kanon_duck.privacy.requirement import demand
+from kanon_duck.privacy.sensitive import codes_of, reading
+from kanon_duck.runtime.call import no_checkpoint
+from kanon_duck.runtime.database import Database
 from tests.encodings import Numeric, encode
 from tests.people import one
 

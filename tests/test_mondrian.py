@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kanon_duck.call import no_checkpoint
 from kanon_duck.clustering.mondrian import mondrian
+from kanon_duck.encoding.microdata import Microdata, Sensitive
 from kanon_duck.errors import KanonError
-from kanon_duck.microdata import Microdata, Sensitive
-from kanon_duck.models import PrivacyModel
+from kanon_duck.privacy.models import PrivacyModel
+from kanon_duck.runtime.call import no_checkpoint
 from tests import oracle
 from tests.encodings import Numeric, ancestors, encode, tables
 

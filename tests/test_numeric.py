@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kanon_duck.encoding.numeric import is_numeric, read_step
 from kanon_duck.errors import KanonError
-from kanon_duck.numeric import is_numeric, read_step
-from kanon_duck.sql import Database
+from kanon_duck.runtime.database import Database
 
 pytestmark = pytest.mark.surface
 

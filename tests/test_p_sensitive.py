@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kanon_duck.call import no_checkpoint
 from kanon_duck.clustering.enhanced_pk import enhanced_pk, most_clusters
 from kanon_duck.clustering.greedy_pk import greedy_pk
+from kanon_duck.encoding.microdata import Microdata, Sensitive
 from kanon_duck.errors import KanonError
-from kanon_duck.microdata import Microdata, Sensitive
-from kanon_duck.models import PrivacyModel
+from kanon_duck.privacy.models import PrivacyModel
+from kanon_duck.runtime.call import no_checkpoint
 from tests.encodings import Numeric, encode
 
 BOTH = pytest.mark.parametrize("method", [enhanced_pk, greedy_pk])

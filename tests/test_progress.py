@@ -19,7 +19,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kanon_duck.progress import PATIENCE_SECONDS, PHASES, Progress, shown
+from kanon_duck.runtime.progress import PATIENCE_SECONDS, PHASES, Progress, shown
 
 CALL = (
     "CALL kanon.create_masked_view('masked', source => 'people', key => 'id', k => 5, "
@@ -29,7 +29,8 @@ CALL = (
 SLOW = f"""
 import os, signal, sys, threading, time
 import kanon_duck
-from kanon_duck import progress, whole
+from kanon_duck.runtime import progress
+from kanon_duck.maintenance import from_scratch
 from kanon_duck.procedures import create_masked_view
 
 def slow(module, name, seconds):
@@ -57,14 +58,14 @@ EACH_PHASE_SLOW = (
 progress.PATIENCE_SECONDS = 0
 slow(create_masked_view, "take_snapshot", 0.3)
 for name in ("encode", "cluster", "generalize", "create_classes", "publish"):
-    slow(whole, name, 0.3)
+    slow(from_scratch, name, 0.3)
 """
 )
 
 SLOW_SHELL = f"""{SLOW}
-slow(whole, "cluster", 3)
+slow(from_scratch, "cluster", 3)
 from rich.console import Console
-from kanon_duck.shell import run_shell
+from kanon_duck.shell.prompt import run_shell
 run_shell(connection, Console(highlight=False), Console(stderr=True, highlight=False))
 """
 
@@ -121,7 +122,7 @@ def test_a_terminal_shows_each_phase_and_keeps_nothing(in_terminal: Any) -> None
 
 def test_only_calls_of_more_than_two_seconds_show_it(in_terminal: Any) -> None:
     for seconds, expected in ((0.2, False), (2.5, True)):
-        process = in_terminal(f"{SLOW}\nslow(whole, 'cluster', {seconds})\nconnection.execute(CALL)")
+        process = in_terminal(f"{SLOW}\nslow(from_scratch, 'cluster', {seconds})\nconnection.execute(CALL)")
         output = process.read()
         assert ("clustering" in output) == expected
         assert [line for line in screen(output) if line] == []
@@ -137,7 +138,7 @@ def test_pipes_get_nothing() -> None:
 def test_an_interrupt_clears_it(statement: str, in_terminal: Any) -> None:
     code = f"""{SLOW}
 progress.PATIENCE_SECONDS = 0
-slow(whole, "cluster", 60)
+slow(from_scratch, "cluster", 60)
 {statement}
 try:
     connection.execute(CALL)
@@ -188,7 +189,7 @@ def test_the_prompt_of_the_shell_stays_whole(in_terminal: Any) -> None:
 
 def test_duckdb_shows_its_own_bar_only_when_ours_is_gone(in_terminal: Any) -> None:
     code = f"""{SLOW}
-slow(whole, "cluster", 3)
+slow(from_scratch, "cluster", 3)
 connection.execute("SET enable_progress_bar = true")  # as it is in an interactive session
 connection.execute(CALL)
 """

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kanon_duck.call import Call
 from kanon_duck.procedures import create_hierarchy
-from kanon_duck.sql import Database, script
+from kanon_duck.runtime.call import Call
+from kanon_duck.runtime.database import Database, script
 
 HOSTILE = 'it\'s; "DROP" TABLE t --é'
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import duckdb
 from rich.console import Console
 
-from kanon_duck.script import run_script
+from kanon_duck.shell.script import run_script
 
 README = Path(__file__).resolve().parent.parent / "README.md"
 

@@ -407,11 +407,11 @@ def test_a_release_that_fails_its_model_is_never_visible(
     """A method that breaks its promise of k is caught by the check of what readers would see."""
     import numpy as np
 
-    from kanon_duck import whole
     from kanon_duck.clustering.result import Clustering
+    from kanon_duck.maintenance import from_scratch
 
     every_row_by_itself = Clustering(np.arange(20))
-    monkeypatch.setattr(whole, "cluster", lambda call, settings, microdata: every_row_by_itself)
+    monkeypatch.setattr(from_scratch, "cluster", lambda call, settings, microdata: every_row_by_itself)
     connection.execute("CREATE TABLE t AS SELECT i AS id, i AS age FROM range(20) AS r(i)")
     with pytest.raises(duckdb.Error, match="class of 1 rows where k is 2: nothing was released"):
         mask(connection, "['age']")

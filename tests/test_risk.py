@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kanon_duck.risk import expected_inverse
+from kanon_duck.privacy.risk import expected_inverse
 
 Measures = dict[str, tuple[float | None, int | None]]
 

@@ -10,7 +10,7 @@ import duckdb
 import pytest
 
 import kanon_duck
-from kanon_duck.runner import FUNCTION
+from kanon_duck.runtime.runner import FUNCTION
 
 pytestmark = pytest.mark.surface
 

@@ -19,10 +19,11 @@ import duckdb
 import pytest
 
 import kanon_duck
-from kanon_duck import release, runner, whole
 from kanon_duck.clustering import declared
-from kanon_duck.maintenance import batch, refresh, succession
+from kanon_duck.maintenance import batch, from_scratch, next_release, refresh
 from kanon_duck.procedures import create_masked_view
+from kanon_duck.release import publish
+from kanon_duck.runtime import runner
 from tests import people
 from tests.people import PEOPLE, REFRESH, assert_current, change
 
@@ -112,15 +113,15 @@ PHASED = MASK.format("max_suppression => 0.05,")
 
 CREATION = {
     "snapshot": (create_masked_view, "take_snapshot"),
-    "encoding": (whole, "encode"),
+    "encoding": (from_scratch, "encode"),
     "order": (auto, "order"),
     "cut": (auto, "cut"),
     "annealing": (auto, "anneal"),
     "suppression": (declared, "suppress"),
-    "generalizing": (whole, "generalize"),
-    "storing": (whole, "create_members"),
-    "publishing": (whole, "publish"),
-    "checking": (release, "class_sizes"),
+    "generalizing": (from_scratch, "generalize"),
+    "storing": (from_scratch, "create_members"),
+    "publishing": (from_scratch, "publish"),
+    "checking": (publish, "class_sizes"),
     "just before the commit": (create_masked_view, "release_row"),
 }
 """What begins each phase of a creation."""
@@ -133,12 +134,12 @@ REFRESHING = {
     "removing": (refresh, "remove_members"),
     "adding": (refresh, "add_members"),
     "new values": (refresh, "update_values"),
-    "generalizing": (succession, "generalize"),
-    "classes": (succession, "add_classes"),
-    "publishing": (succession, "publish_changes"),
-    "checking": (release, "class_sizes"),
-    "recording": (succession, "record_state"),
-    "just before the commit": (succession, "release_row"),
+    "generalizing": (next_release, "generalize"),
+    "classes": (next_release, "add_classes"),
+    "publishing": (next_release, "publish_changes"),
+    "checking": (publish, "class_sizes"),
+    "recording": (next_release, "record_state"),
+    "just before the commit": (next_release, "release_row"),
 }
 """What begins each phase of a refresh."""
 
@@ -208,7 +209,7 @@ def test_control_c_in_each_phase_leaves_the_old_state(call: str) -> None:
     code = f"""
 import importlib, os, signal, sys, threading, time
 import kanon_duck
-from kanon_duck import runner
+from kanon_duck.runtime import runner
 from tests.test_transactions import assert_done, no_thread_is_left, prepare, state, wait_until_ended
 
 call = {call!r}

@@ -21,12 +21,13 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_duck.clustering.members import class_members
-from kanon_duck.encoding import LANES, Encoding
+from kanon_duck.clustering.class_rows import class_members
+from kanon_duck.encoding.codes import Encoding
+from kanon_duck.kernels import LANES
 from kanon_duck.kernels.anneal import anneal_steps, fill_losses, split_large
 from kanon_duck.kernels.neighbours import SIDES, find_neighbours
-from kanon_duck.parallel import Checkpoint, part, run
-from kanon_duck.requirement import Demand, for_rows, least_size
+from kanon_duck.privacy.requirement import Demand, for_rows, least_size
+from kanon_duck.runtime.parallel import Checkpoint, part, run
 
 WINDOW, WINDOW_CLASSES = 1 << 11, 320
 """Rows of a window, or classes where k is large: codes and state fit the second-level cache."""
@@ -71,7 +72,7 @@ def anneal(
         Class of each row, 0 to m - 1; each class satisfies what is demanded, and classes with neighbouring
         numbers should lie close together.
     demanded : int or Requirement
-        See `kanon_duck.requirement`.
+        See `kanon_duck.privacy.requirement`.
     seed : int
         Fixes the result together with ``steps_per_row``.
     steps_per_row : float

@@ -11,20 +11,18 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from kanon_duck.catalog.options import EFFORT
 from kanon_duck.clustering.anneal import anneal
+from kanon_duck.clustering.class_rows import row_type, without_gaps
 from kanon_duck.clustering.cut import cut
-from kanon_duck.clustering.members import row_type, without_gaps
 from kanon_duck.clustering.order import order
 from kanon_duck.clustering.repair import fall_short, repair
+from kanon_duck.encoding.microdata import Microdata
 from kanon_duck.kernels.box import NO_CLASS
 from kanon_duck.kernels.satisfies import Requirement
-from kanon_duck.microdata import Microdata
-from kanon_duck.models import PrivacyModel
-from kanon_duck.parallel import Checkpoint, part
-from kanon_duck.requirement import Demand, demand, for_rows, least_size
-
-EFFORT = {"light": 0.1, "medium": 1.0, "heavy": 10.0}
-"""Steps of annealing per row, in units of those of medium effort."""
+from kanon_duck.privacy.models import PrivacyModel
+from kanon_duck.privacy.requirement import Demand, demand, for_rows, least_size
+from kanon_duck.runtime.parallel import Checkpoint, part
 
 STEPS_PER_SECOND = 4_000_000
 """What a number of seconds is multiplied with to become steps: fixed, so that results are repeatable."""

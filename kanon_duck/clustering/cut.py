@@ -17,11 +17,11 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_duck.clustering.members import row_type
-from kanon_duck.encoding import Encoding
+from kanon_duck.clustering.class_rows import row_type
+from kanon_duck.encoding.codes import Encoding
 from kanon_duck.kernels.cut import find_last_runs, label_runs
-from kanon_duck.parallel import Checkpoint, run
-from kanon_duck.requirement import Demand, least_size
+from kanon_duck.privacy.requirement import Demand, least_size
+from kanon_duck.runtime.parallel import Checkpoint, run
 
 SEGMENT = 1 << 16
 """Rows of a segment, or 64 classes where k is large."""
@@ -41,7 +41,7 @@ def cut(encoding: Encoding, order: NDArray[np.int64], demanded: Demand, checkpoi
     order : int64, shape (n,)
         A permutation of the rows.
     demanded : int or Requirement
-        See `kanon_duck.requirement`.
+        See `kanon_duck.privacy.requirement`.
     checkpoint : function
         See ``parallel.run``.
 

@@ -7,16 +7,16 @@ from decimal import Decimal
 
 import numpy as np
 
-from kanon_duck.call import Call
+from kanon_duck.catalog.settings import Settings
 from kanon_duck.clustering import METHODS
-from kanon_duck.clustering.members import without_gaps
+from kanon_duck.clustering.class_rows import without_gaps
 from kanon_duck.clustering.repair import repair
 from kanon_duck.clustering.result import Clustering
 from kanon_duck.clustering.suppress import suppress
+from kanon_duck.encoding.microdata import Microdata
 from kanon_duck.kernels.box import NO_CLASS
-from kanon_duck.microdata import Microdata
-from kanon_duck.requirement import demand
-from kanon_duck.settings import Settings
+from kanon_duck.privacy.requirement import demand
+from kanon_duck.runtime.call import Call
 
 
 def most_left_out(settings: Settings, rows: int) -> int:

@@ -17,10 +17,10 @@ from kanon_duck.clustering.p_sensitive import (
     rows_of,
     without_cluster,
 )
+from kanon_duck.encoding.microdata import Microdata
 from kanon_duck.kernels.p_sensitive import NOT_LOOKED_AT, Clusters, Rows, deal, grow, match_all
-from kanon_duck.microdata import Microdata
-from kanon_duck.models import PrivacyModel
-from kanon_duck.parallel import Checkpoint
+from kanon_duck.privacy.models import PrivacyModel
+from kanon_duck.runtime.parallel import Checkpoint
 
 
 def enhanced_pk(

@@ -16,10 +16,10 @@ from kanon_duck.clustering.p_sensitive import (
     rows_of,
     without_cluster,
 )
+from kanon_duck.encoding.microdata import Microdata
 from kanon_duck.kernels.p_sensitive import begin_far, grow
-from kanon_duck.microdata import Microdata
-from kanon_duck.models import PrivacyModel
-from kanon_duck.parallel import Checkpoint
+from kanon_duck.privacy.models import PrivacyModel
+from kanon_duck.runtime.parallel import Checkpoint
 
 
 def greedy_pk(

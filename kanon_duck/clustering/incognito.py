@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from kanon_duck.clustering.repair import unsatisfied_classes
 from kanon_duck.clustering.result import Clustering
+from kanon_duck.encoding.levels import codes_at, shares_at, top_level
+from kanon_duck.encoding.microdata import Attribute, Microdata, NumericAttribute
 from kanon_duck.errors import KanonError
 from kanon_duck.kernels.groups import number_keys
-from kanon_duck.levels import codes_at, shares_at, top_level
-from kanon_duck.microdata import Attribute, Microdata, NumericAttribute
-from kanon_duck.models import PrivacyModel
-from kanon_duck.requirement import Demand, demand, least_size
+from kanon_duck.privacy.models import PrivacyModel
+from kanon_duck.privacy.requirement import Demand, demand, least_size
 
 MOST_NODES = 1_000_000
 """Nodes of the lattices of all sets of quasi-identifiers, beyond which the search is refused."""

@@ -7,12 +7,12 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from kanon_duck.encoding.loss import class_boxes
+from kanon_duck.encoding.microdata import Microdata
 from kanon_duck.errors import KanonError
 from kanon_duck.kernels.box import NO_CLASS, least_increase
 from kanon_duck.kernels.k_member import BLOCK, place_rows
-from kanon_duck.loss import class_boxes
-from kanon_duck.microdata import Microdata
-from kanon_duck.models import PrivacyModel
+from kanon_duck.privacy.models import PrivacyModel
 
 NEXT_SEEDS = ("last_added", "lin_wei")
 SLICE = 2**25

@@ -7,14 +7,14 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_duck.arguments import shown
-from kanon_duck.clustering.parts import cut_from_root
+from kanon_duck.clustering.divisive import cut_from_root
+from kanon_duck.encoding.microdata import Microdata
 from kanon_duck.errors import KanonError
 from kanon_duck.kernels.mondrian import cut_classes
-from kanon_duck.microdata import Microdata
-from kanon_duck.models import PrivacyModel
-from kanon_duck.parallel import Checkpoint
-from kanon_duck.requirement import demand, least_size
+from kanon_duck.privacy.models import PrivacyModel
+from kanon_duck.privacy.requirement import demand, least_size
+from kanon_duck.runtime.arguments import shown
+from kanon_duck.runtime.parallel import Checkpoint
 
 
 def mondrian(

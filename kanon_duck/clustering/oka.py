@@ -7,7 +7,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_duck.encoding import Encoding
+from kanon_duck.encoding.codes import Encoding
+from kanon_duck.encoding.microdata import Microdata
 from kanon_duck.kernels.box import NO_CLASS
 from kanon_duck.kernels.oka import (
     BLOCK,
@@ -17,8 +18,7 @@ from kanon_duck.kernels.oka import (
     join_closest,
     join_members,
 )
-from kanon_duck.microdata import Microdata
-from kanon_duck.models import PrivacyModel
+from kanon_duck.privacy.models import PrivacyModel
 
 SLICE = 2**25
 """Codes looked at between two checkpoints: some hundredths of a second."""

@@ -20,10 +20,10 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_duck.encoding import Encoding
+from kanon_duck.encoding.codes import Encoding
 from kanon_duck.kernels.hilbert import hilbert_keys, pack_keys
-from kanon_duck.parallel import Checkpoint, each, part, run
-from kanon_duck.sorting import sort_rows
+from kanon_duck.runtime.parallel import Checkpoint, each, part, run
+from kanon_duck.runtime.sorting import sort_rows
 
 CURVE_BITS = 12
 """Most bits of a coordinate on the curve: a finer difference is too small a loss to sort by."""

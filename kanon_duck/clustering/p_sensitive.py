@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_duck.clustering.members import without_gaps
+from kanon_duck.clustering.class_rows import without_gaps
+from kanon_duck.encoding.microdata import Microdata
 from kanon_duck.errors import KanonError
 from kanon_duck.kernels.box import NO_CLASS
 from kanon_duck.kernels.p_sensitive import Clusters, Rows, disperse
-from kanon_duck.microdata import Microdata
-from kanon_duck.models import PrivacyModel
-from kanon_duck.parallel import Checkpoint
+from kanon_duck.privacy.models import PrivacyModel
+from kanon_duck.runtime.parallel import Checkpoint
 
 SLICE = 2**20
 """Rows compared with a cluster between two checkpoints: some hundredths of a second."""

@@ -11,14 +11,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_duck.clustering.members import row_type
+from kanon_duck.clustering.class_rows import row_type
 from kanon_duck.clustering.order import alike
-from kanon_duck.encoding import Encoding
+from kanon_duck.encoding.codes import Encoding
+from kanon_duck.encoding.loss import class_boxes
 from kanon_duck.kernels.box import NO_CLASS
 from kanon_duck.kernels.repair import NOBODY, find_unsatisfied, unite_unsatisfied
-from kanon_duck.loss import class_boxes
-from kanon_duck.parallel import Checkpoint
-from kanon_duck.requirement import Demand
+from kanon_duck.privacy.requirement import Demand
+from kanon_duck.runtime.parallel import Checkpoint
 
 VISITS = 1 << 20
 """Rows looked at between two looks at whether the work is still wanted."""
@@ -32,7 +32,7 @@ def unsatisfied_classes(labels: NDArray[np.int64], demanded: Demand) -> NDArray[
     labels : int64, shape (n,)
         Class of each row, -1 for one in none.
     demanded : int or Requirement
-        See `kanon_duck.requirement`.
+        See `kanon_duck.privacy.requirement`.
     """
     numbers, members, starts = _lists(labels)
     return numbers[fall_short(members, starts, demanded)]
@@ -58,7 +58,7 @@ def repair(
     labels : int64, shape (n,)
         Class of each row, -1 for one in none.
     demanded : int or Requirement
-        See `kanon_duck.requirement`.
+        See `kanon_duck.privacy.requirement`.
     checkpoint : function
         What it raises stops the work.
 

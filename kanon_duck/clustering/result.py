@@ -17,8 +17,8 @@ class Clustering(NamedTuple):
     labels : int64, shape (n,)
         Class of each row, -1 for one that is left out.
     levels : sequence of int, or None
-        The level at which all rows show each quasi-identifier (see `kanon_duck.levels`); None where every class shows
-        the least general tuple that covers it.
+        The level at which all rows show each quasi-identifier (see `kanon_duck.encoding.levels`); None where
+        every class shows the least general tuple that covers it.
     warnings : sequence of str
         What the owner should know of how they were made.
     """

@@ -11,11 +11,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_duck.clustering.members import class_members
-from kanon_duck.encoding import Encoding
+from kanon_duck.clustering.class_rows import class_members
+from kanon_duck.encoding.codes import Encoding
 from kanon_duck.kernels.suppress import suppression_steps
-from kanon_duck.parallel import Checkpoint
-from kanon_duck.requirement import Demand
+from kanon_duck.privacy.requirement import Demand
+from kanon_duck.runtime.parallel import Checkpoint
 
 VISITS = 1 << 21
 """Rows visited between two looks at whether the work is still wanted: less than a tenth of a second."""
@@ -34,7 +34,7 @@ def suppress(
     labels : int64, shape (n,)
         Class of each row, 0 to m - 1; each satisfies what is demanded.
     demanded : int or Requirement
-        See `kanon_duck.requirement`.
+        See `kanon_duck.privacy.requirement`.
     limit : int
         In [0, n].
     checkpoint : function

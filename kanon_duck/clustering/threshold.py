@@ -7,18 +7,18 @@ from decimal import Decimal
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_duck.arguments import shown
 from kanon_duck.clustering.repair import repair, unsatisfied_classes
-from kanon_duck.encoding import Encoding
+from kanon_duck.encoding.codes import Encoding
+from kanon_duck.encoding.loss import class_boxes
+from kanon_duck.encoding.microdata import Microdata
 from kanon_duck.errors import KanonError
 from kanon_duck.kernels.box import NO_CLASS
 from kanon_duck.kernels.left_over import place_left_over
 from kanon_duck.kernels.threshold import grow
-from kanon_duck.loss import class_boxes
-from kanon_duck.microdata import Microdata
-from kanon_duck.models import PrivacyModel
-from kanon_duck.parallel import Checkpoint
-from kanon_duck.requirement import demand, least_size
+from kanon_duck.privacy.models import PrivacyModel
+from kanon_duck.privacy.requirement import demand, least_size
+from kanon_duck.runtime.arguments import shown
+from kanon_duck.runtime.parallel import Checkpoint
 
 SAMPLE = 50
 """Seeds around which the usual diversity is measured."""

@@ -7,12 +7,12 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_duck.clustering.parts import cut_from_root
+from kanon_duck.clustering.divisive import cut_from_root
+from kanon_duck.encoding.microdata import Microdata
 from kanon_duck.kernels.top_down import specialize_classes
-from kanon_duck.microdata import Microdata
-from kanon_duck.models import PrivacyModel
-from kanon_duck.parallel import Checkpoint
-from kanon_duck.requirement import demand, least_size
+from kanon_duck.privacy.models import PrivacyModel
+from kanon_duck.privacy.requirement import demand, least_size
+from kanon_duck.runtime.parallel import Checkpoint
 
 
 def top_down(

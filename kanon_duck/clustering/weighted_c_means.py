@@ -6,13 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanon_duck.clustering.repair import repair
-from kanon_duck.encoding import Encoding
+from kanon_duck.encoding.codes import Encoding
+from kanon_duck.encoding.microdata import Microdata
 from kanon_duck.kernels.box import NO_CLASS
 from kanon_duck.kernels.weighted_c_means import assign_closest
-from kanon_duck.microdata import Microdata
-from kanon_duck.models import PrivacyModel
-from kanon_duck.parallel import Checkpoint
-from kanon_duck.requirement import demand, least_size
+from kanon_duck.privacy.models import PrivacyModel
+from kanon_duck.privacy.requirement import demand, least_size
+from kanon_duck.runtime.parallel import Checkpoint
 
 MOST_ROUNDS = 20
 """Rounds after which the search stops, converged or not."""

@@ -12,9 +12,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from sqlglot import exp
 
-from kanon_duck.arrow import array, filled, in_one_piece, numbers, texts
 from kanon_duck.hierarchy import store
-from kanon_duck.sql import Database
+from kanon_duck.runtime.arrow import array, filled, in_one_piece, numbers, texts
+from kanon_duck.runtime.database import Database
 
 NO_CODE = -1
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from kanon_duck import names, source
-from kanon_duck.call import Call
 from kanon_duck.errors import KanonError
 from kanon_duck.hierarchy.binding import canonical_text
-from kanon_duck.sql import StatementError
+from kanon_duck.runtime import names, source
+from kanon_duck.runtime.call import Call
+from kanon_duck.runtime.database import StatementError
 
 SEPARATORS = (";", ",")
 

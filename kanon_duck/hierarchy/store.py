@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from kanon_duck.call import Call, Row
 from kanon_duck.errors import KanonError
 from kanon_duck.hierarchy.tree import Tree
-from kanon_duck.sql import Database
+from kanon_duck.runtime.call import Call, Row
+from kanon_duck.runtime.database import Database
 
 RESERVED = ("flat", "numeric")
 """Words with a meaning of their own where a hierarchy's name may stand."""

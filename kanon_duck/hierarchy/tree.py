@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kanon_duck.errors import KanonError
-from kanon_duck.sql import Database
+from kanon_duck.runtime.database import Database
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kanon_duck.call import no_checkpoint
 from kanon_duck.inference.bounds import Cells, lying_in, tightened
 from kanon_duck.inference.series import NOBODY, Integers, Series, Sets, joined, slices
 from kanon_duck.kernels.atoms import in_lists, spread
-from kanon_duck.parallel import Checkpoint, in_turn
+from kanon_duck.runtime.call import no_checkpoint
+from kanon_duck.runtime.parallel import Checkpoint, in_turn
 
 
 @dataclass(frozen=True)

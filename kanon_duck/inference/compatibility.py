@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from sqlglot import exp
 
-from kanon_duck.sql import Database
+from kanon_duck.runtime.database import Database
 
 Part: TypeAlias = "tuple[Any, Any] | frozenset[str | None] | None"
 """Both ends of an interval, values below a label, or None for everything."""

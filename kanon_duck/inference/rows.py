@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kanon_duck.call import Row
 from kanon_duck.inference.channels import Channel
 from kanon_duck.inference.compatibility import Region, relation
 from kanon_duck.inference.series import Series, slices
+from kanon_duck.runtime.call import Row
 
 MOST_SHOWN = 8
 """Classes, or values, of a kind that a row shows."""

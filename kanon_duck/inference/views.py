@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kanon_duck import arguments as read
-from kanon_duck.call import Call
-from kanon_duck.catalog import MaskedView, find_view, stored_settings
+from kanon_duck.catalog.settings import Settings
+from kanon_duck.catalog.views import MaskedView, find_view, stored_settings
 from kanon_duck.errors import KanonError
 from kanon_duck.inference.bounds import Requirement
-from kanon_duck.inference.recorded import names_of, read_names, read_stays, recorded, requirements
+from kanon_duck.inference.own_history import names_of, read_names, read_stays, recorded, requirements
 from kanon_duck.inference.rows import Names
 from kanon_duck.inference.series import Series
-from kanon_duck.membership import has_history
-from kanon_duck.settings import Settings
+from kanon_duck.release.stays import has_history
+from kanon_duck.runtime import arguments as read
+from kanon_duck.runtime.call import Call
 
 
 def read_views(call: Call, names: list[str]) -> tuple[Series, Names, list[Requirement]]:

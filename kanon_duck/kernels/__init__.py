@@ -23,6 +23,9 @@ except RuntimeError:  # neither this folder nor the user's can be written: compi
 wake = njit(cache=True)(_nothing)
 """A process's first call of a kernel takes numba a third of a second, which may pass beside other work."""
 
+LANES = 16
+"""Rows are padded to a multiple of this many columns, so that inner loops have a constant length."""
+
 INNER = {"nogil": True, "cache": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 """How kernels are compiled that only other kernels call."""
 

@@ -7,8 +7,7 @@ import math
 import numpy as np
 from numba import njit
 
-from kanon_duck.encoding import LANES
-from kanon_duck.kernels import INNER, ZERO
+from kanon_duck.kernels import INNER, LANES, ZERO
 from kanon_duck.kernels.satisfies import satisfies
 from kanon_duck.kernels.simd import load, maximum, minimum, store, weigh
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from kanon_duck.encoding import LANES
+from kanon_duck.kernels import LANES
 from kanon_duck.kernels.simd import load, maximum, minimum, store
 
 NO_CLASS = -1

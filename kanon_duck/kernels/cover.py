@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from kanon_duck.encoding import LANES
-from kanon_duck.kernels import INNER
+from kanon_duck.kernels import INNER, LANES
 from kanon_duck.kernels.box import NO_CLASS
-from kanon_duck.kernels.class_index import BUCKETS, HIGH, LOW, NO_ENTRY, replace_class
+from kanon_duck.kernels.class_tree import BUCKETS, HIGH, LOW, NO_ENTRY, replace_class
 from kanon_duck.kernels.maintain import LOOK_UP, STRETCH
-from kanon_duck.kernels.partition import NO_ROW, clear_box, copy_box, gather, widen_box
+from kanon_duck.kernels.row_lists import NO_ROW, clear_box, copy_box, gather, widen_box
 
 
 @njit(**INNER)

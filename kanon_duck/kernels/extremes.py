@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from numba import njit
 
-from kanon_duck.encoding import LANES
-from kanon_duck.kernels import INNER
+from kanon_duck.kernels import INNER, LANES
 from kanon_duck.kernels.simd import load, maximum, minimum, store, weigh, where_equal
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from numba import njit
 
 from kanon_duck.kernels.box import least_increase
-from kanon_duck.kernels.partition import widen_box
+from kanon_duck.kernels.row_lists import widen_box
 
 
 @njit(nogil=True, cache=True, no_cfunc_wrapper=True)

@@ -7,8 +7,8 @@ from numba import njit
 
 from kanon_duck.kernels import INNER, ZERO
 from kanon_duck.kernels.box import NO_CLASS
-from kanon_duck.kernels.class_index import best_class, new_scratch, replace_class, set_class, take_entry
-from kanon_duck.kernels.partition import (
+from kanon_duck.kernels.class_tree import best_class, new_scratch, replace_class, set_class, take_entry
+from kanon_duck.kernels.row_lists import (
     NO_ROW,
     box_cost,
     clear_box,

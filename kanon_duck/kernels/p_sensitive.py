@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from kanon_duck.kernels import INNER
 from kanon_duck.kernels.box import NO_CLASS
-from kanon_duck.kernels.partition import NO_ROW
+from kanon_duck.kernels.row_lists import NO_ROW
 
 NOT_LOOKED_AT = -2
 """In the place of a cluster's best row: it has not been looked for."""

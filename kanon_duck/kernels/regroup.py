@@ -6,8 +6,8 @@ import numpy as np
 from numba import njit
 
 from kanon_duck.kernels.box import NO_CLASS
-from kanon_duck.kernels.class_index import set_class, take_entry
-from kanon_duck.kernels.partition import enlist, fit_box
+from kanon_duck.kernels.class_tree import set_class, take_entry
+from kanon_duck.kernels.row_lists import enlist, fit_box
 
 
 @njit(nogil=True, cache=True, no_cfunc_wrapper=True)

@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 from kanon_duck.kernels import INNER
-from kanon_duck.kernels.partition import NO_ROW
+from kanon_duck.kernels.row_lists import NO_ROW
 from kanon_duck.kernels.satisfies import satisfies
 
 REACH = 24

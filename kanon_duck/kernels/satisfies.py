@@ -11,7 +11,6 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from kanon_duck.kernels import INNER
-from kanon_duck.models import TOLERANCE
 
 
 class Closeness(NamedTuple):
@@ -178,13 +177,13 @@ def _diverse(frequencies, count, requirement):
     for frequency in frequencies:
         total += frequency
         most = max(most, frequency)
-    if most > requirement.alpha * count + TOLERANCE:
+    if most > requirement.alpha * count:
         return False
     if requirement.entropy > 0.0:
         entropy = 0.0
         for frequency in frequencies:
             entropy -= frequency / total * math.log(frequency / total)
-        if entropy < requirement.entropy - TOLERANCE:
+        if entropy < requirement.entropy:
             return False
     if requirement.recursive_l > 0:
         if frequencies.size < requirement.recursive_l:
@@ -294,6 +293,6 @@ def _close_enough(members, number, first, stop, requirement):
                 distance += _apart(found[:different], frequencies[:different], closeness.shares[start:end])
             columns += 1
             column += 1
-        if distance / columns > closeness.t + TOLERANCE:
+        if distance / columns > closeness.t:
             return False
     return True

@@ -12,7 +12,7 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic, models, register_model
 
-from kanon_duck.encoding import LANES
+from kanon_duck.kernels import LANES
 
 
 class Vector(types.Type):

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from kanon_duck.encoding import LANES
-from kanon_duck.kernels import INNER
+from kanon_duck.kernels import INNER, LANES
 from kanon_duck.kernels.extremes import cost_without, two_extremes
-from kanon_duck.kernels.partition import clear_box, widen_box
+from kanon_duck.kernels.row_lists import clear_box, widen_box
 from kanon_duck.kernels.satisfies import satisfies
 from kanon_duck.kernels.simd import load, maximum, minimum, weigh
 

@@ -7,7 +7,7 @@ from numba import njit
 
 from kanon_duck.kernels import INNER
 from kanon_duck.kernels.box import NO_CLASS
-from kanon_duck.kernels.partition import widen_box
+from kanon_duck.kernels.row_lists import widen_box
 
 
 @njit(**INNER)

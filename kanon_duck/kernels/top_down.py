@@ -6,8 +6,7 @@ import numpy as np
 from numba import njit
 
 from kanon_duck.kernels import INNER
-from kanon_duck.kernels.partition import fit_box
-from kanon_duck.kernels.parts import (
+from kanon_duck.kernels.attribute_cuts import (
     at_border,
     at_children,
     lower_median,
@@ -16,6 +15,7 @@ from kanon_duck.kernels.parts import (
     unite_unsatisfied,
     width,
 )
+from kanon_duck.kernels.row_lists import fit_box
 from kanon_duck.kernels.satisfies import satisfies
 
 NONE = -1

@@ -7,22 +7,22 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_duck.call import Call, no_checkpoint
-from kanon_duck.class_index import best_classes
+from kanon_duck.catalog.settings import Settings
 from kanon_duck.clustering.auto import steps_per_row
 from kanon_duck.clustering.declared import cluster, most_left_out
 from kanon_duck.clustering.order import order
 from kanon_duck.clustering.repair import repair
 from kanon_duck.kernels.box import NO_CLASS
 from kanon_duck.maintenance.changes import changes, classes_in, keep_numbers
+from kanon_duck.maintenance.class_index import best_classes
 from kanon_duck.maintenance.i3m import delete_rows, exchange_rows, insert_rows, split_large
 from kanon_duck.maintenance.improve import improve_touched
 from kanon_duck.maintenance.optimization import optimize
 from kanon_duck.maintenance.partition import Partition, build_partition, regrouped
 from kanon_duck.maintenance.state import State
-from kanon_duck.parallel import part
-from kanon_duck.requirement import Demand, demand, least_size
-from kanon_duck.settings import Settings
+from kanon_duck.privacy.requirement import Demand, demand, least_size
+from kanon_duck.runtime.call import Call, no_checkpoint
+from kanon_duck.runtime.parallel import part
 
 IMPROVED_ALREADY = 0.5
 """Steps of annealing for each touched row, beside those that it would get in a table that is clustered from scratch:

@@ -12,12 +12,9 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from kanon_duck.call import Call
-from kanon_duck.catalog import members_table
-from kanon_duck.maintenance.triggers import noted_keys, notes_are_complete, triggers_stand
-from kanon_duck.members import hashes, identified
-from kanon_duck.settings import Settings
-from kanon_duck.snapshot import (
+from kanon_duck.catalog.settings import Settings
+from kanon_duck.catalog.views import members_table
+from kanon_duck.intake.snapshot import (
     SNAPSHOT,
     columns_by_role,
     create_temporary,
@@ -25,7 +22,10 @@ from kanon_duck.snapshot import (
     refuse_null_keys,
     repeated_keys,
 )
-from kanon_duck.sql import Database
+from kanon_duck.maintenance.triggers import noted_keys, notes_are_complete, triggers_stand
+from kanon_duck.release.members import hashes, identified
+from kanon_duck.runtime.call import Call
+from kanon_duck.runtime.database import Database
 
 CHANGES = "temp.kanon_changes"
 """One row for every difference: the source's columns by role, their hashes, and the ``member`` it is about.

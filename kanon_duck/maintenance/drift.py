@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from kanon_duck.catalog import MaskedView
+from kanon_duck.catalog.views import MaskedView
+from kanon_duck.encoding.microdata import NumericAttribute
 from kanon_duck.kernels.box import NO_CLASS
 from kanon_duck.maintenance.state import State
-from kanon_duck.microdata import NumericAttribute
-from kanon_duck.sql import Database
+from kanon_duck.runtime.database import Database
 
 MORE_LOSS = 0.1
 """Share by which loss per row may rise over that of the last clustering from scratch."""

@@ -14,13 +14,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_duck.class_index import write_entries
 from kanon_duck.kernels.box import NO_CLASS
 from kanon_duck.kernels.maintain import maintain, tighten
 from kanon_duck.maintenance.changes import classes_in
+from kanon_duck.maintenance.class_index import write_entries
 from kanon_duck.maintenance.partition import Partition, with_free_entries
-from kanon_duck.parallel import Checkpoint, part
-from kanon_duck.requirement import Demand, least_size
+from kanon_duck.privacy.requirement import Demand, least_size
+from kanon_duck.runtime.parallel import Checkpoint, part
 
 NOTHING = np.empty(0, np.int64)
 
@@ -59,7 +59,7 @@ def delete_rows(partition: Partition, rows: NDArray[np.int64], demanded: Demand,
     rows : int64, shape (rows to delete,)
         Rows in no class are left alone.
     demanded : int or Requirement
-        See `kanon_duck.requirement`.
+        See `kanon_duck.privacy.requirement`.
     checkpoint : function
         Told the share of the work that is done; what it raises stops the work.
 
@@ -93,7 +93,7 @@ def insert_rows(partition: Partition, rows: NDArray[np.int64], demanded: Demand,
     rows : int64, shape (rows to place,)
         Rows in no class, in the order in which they are placed.
     demanded : int or Requirement
-        See `kanon_duck.requirement`.
+        See `kanon_duck.privacy.requirement`.
     checkpoint : function
         As in `delete_rows`.
 

@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 from kanon_duck.clustering.anneal import anneal
 from kanon_duck.clustering.order import alike
-from kanon_duck.encoding import Encoding
+from kanon_duck.encoding.codes import Encoding
 from kanon_duck.kernels.box import NO_CLASS
 from kanon_duck.maintenance.changes import keep_numbers
 from kanon_duck.maintenance.partition import Partition
-from kanon_duck.parallel import Checkpoint
-from kanon_duck.requirement import Demand, for_rows
+from kanon_duck.privacy.requirement import Demand, for_rows
+from kanon_duck.runtime.parallel import Checkpoint
 
 MOST_BESIDE, SHARE_BESIDE = 2, 0.05
 """Classes annealed along on either side of a touched one, in an order where neighbours are alike, and the share of

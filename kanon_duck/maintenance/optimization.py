@@ -14,7 +14,7 @@ import numpy as np
 
 from kanon_duck.kernels.cover import break_classes
 from kanon_duck.maintenance.partition import Partition
-from kanon_duck.parallel import Checkpoint
+from kanon_duck.runtime.parallel import Checkpoint
 
 
 def optimize(partition: Partition, checkpoint: Checkpoint) -> None:

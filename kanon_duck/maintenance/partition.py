@@ -7,13 +7,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_duck.class_index import build_index, rebuild_index, write_entries
-from kanon_duck.encoding import Encoding
+from kanon_duck.encoding.codes import Encoding
 from kanon_duck.kernels.box import NO_CLASS
-from kanon_duck.kernels.class_index import ClassIndex
-from kanon_duck.kernels.partition import NO_ROW, fill_lists
+from kanon_duck.kernels.class_tree import ClassIndex
 from kanon_duck.kernels.regroup import regroup
+from kanon_duck.kernels.row_lists import NO_ROW, fill_lists
 from kanon_duck.maintenance.changes import changes, rows_of
+from kanon_duck.maintenance.class_index import build_index, rebuild_index, write_entries
 
 
 class Partition(NamedTuple):

@@ -12,26 +12,33 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_duck.call import Call, Row
-from kanon_duck.catalog import MaskedView, members_table, refuse_unseen, stored_settings
-from kanon_duck.coding import UNKNOWN_LEAF, Coded, Known, encode
+from kanon_duck.catalog.settings import Settings, standing_warnings
+from kanon_duck.catalog.views import MaskedView, members_table, refuse_unseen, stored_settings
+from kanon_duck.encoding.microdata import CategoricalAttribute
 from kanon_duck.errors import KanonError, RecordedError
+from kanon_duck.intake.encode import UNKNOWN_LEAF, Coded, Known, encode
+from kanon_duck.intake.snapshot import SNAPSHOT
 from kanon_duck.kernels import wake
 from kanon_duck.kernels.box import NO_CLASS
-from kanon_duck.maintenance.answers import broken, dry, held, secure_not_yet, unchanged
 from kanon_duck.maintenance.batch import bring_in, follow
 from kanon_duck.maintenance.capture import CHANGES, GONE, REVALUED, Found, compare, snapshot_changes
+from kanon_duck.maintenance.next_release import move_members, succeed
 from kanon_duck.maintenance.state import State, free_rows, put, put_sensitive, same_codes
-from kanon_duck.maintenance.succession import move_members, succeed
 from kanon_duck.maintenance.triggers import settle
-from kanon_duck.members import add_members, add_values, known_hierarchies, load_members, remove_members, update_values
-from kanon_duck.membership import remember_leaving
-from kanon_duck.microdata import CategoricalAttribute
-from kanon_duck.parallel import beside
-from kanon_duck.sensitive import codes_of, reading
-from kanon_duck.settings import Settings, standing_warnings
-from kanon_duck.snapshot import SNAPSHOT
-from kanon_duck.sql import Database
+from kanon_duck.maintenance.without_release import broken, dry, held, secure_not_yet, unchanged
+from kanon_duck.privacy.sensitive import codes_of, reading
+from kanon_duck.release.members import (
+    add_members,
+    add_values,
+    known_hierarchies,
+    load_members,
+    remove_members,
+    update_values,
+)
+from kanon_duck.release.stays import remember_leaving
+from kanon_duck.runtime.call import Call, Row
+from kanon_duck.runtime.database import Database
+from kanon_duck.runtime.parallel import beside
 
 
 @dataclass

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_duck.call import Call
+from kanon_duck.encoding.microdata import Attribute, CategoricalAttribute, Microdata, NumericAttribute, Sensitive
 from kanon_duck.kernels.box import NO_CLASS
 from kanon_duck.maintenance.partition import Partition, with_more_rows
-from kanon_duck.microdata import Attribute, CategoricalAttribute, Microdata, NumericAttribute, Sensitive
+from kanon_duck.runtime.call import Call
 
 
 @dataclass

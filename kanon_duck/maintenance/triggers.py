@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from kanon_duck import names
-from kanon_duck.call import Call
-from kanon_duck.catalog import changes_table, table_type
+from kanon_duck.catalog.settings import Settings
+from kanon_duck.catalog.views import changes_table, table_type
 from kanon_duck.errors import KanonError
-from kanon_duck.settings import Settings
-from kanon_duck.snapshot import columns_by_role, private_names
-from kanon_duck.source import find_table, is_query
+from kanon_duck.intake.snapshot import columns_by_role, private_names
+from kanon_duck.runtime import names
+from kanon_duck.runtime.call import Call
+from kanon_duck.runtime.source import find_table, is_query
 
 NOTED = {"inserted": ("INSERT", "new"), "deleted": ("DELETE", "old"), "was": ("UPDATE", "old"), "is": ("UPDATE", "new")}
 """By the end of a trigger's name: the kind of statement, and which of its rows it notes."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from kanon_duck.runner import Procedure
+from kanon_duck.runtime.runner import Procedure
 
 
 def procedure(verb: str) -> Procedure:

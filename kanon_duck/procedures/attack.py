@@ -7,17 +7,17 @@ from typing import Any
 import numpy as np
 from sqlglot import exp
 
-from kanon_duck import arguments as read
-from kanon_duck.call import Call, Row
-from kanon_duck.catalog import find_view, members_table, stored_settings
+from kanon_duck.catalog.settings import Settings
+from kanon_duck.catalog.views import find_view, members_table, stored_settings
 from kanon_duck.errors import KanonError
-from kanon_duck.inference.recorded import Recorded, companions, names_of, read_names, read_stays, recorded
+from kanon_duck.inference.own_history import Recorded, companions, names_of, read_names, read_stays, recorded
 from kanon_duck.inference.rows import Names
 from kanon_duck.inference.victim import Step, follow
 from kanon_duck.inference.views import refuse_strangers
-from kanon_duck.membership import person
-from kanon_duck.settings import Settings
-from kanon_duck.sql import Database
+from kanon_duck.release.stays import person
+from kanon_duck.runtime import arguments as read
+from kanon_duck.runtime.call import Call, Row
+from kanon_duck.runtime.database import Database
 
 VICTIM = "temp.kanon_victim"
 

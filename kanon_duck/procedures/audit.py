@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from kanon_duck.call import Call, Row
+from kanon_duck.inference.audited import read_released, requirements
 from kanon_duck.inference.channels import channels
 from kanon_duck.inference.comparison import comparisons
-from kanon_duck.inference.released import read_released, requirements
 from kanon_duck.inference.rows import channel_rows
+from kanon_duck.runtime.call import Call, Row
 
 
 def run(call: Call) -> list[Row]:

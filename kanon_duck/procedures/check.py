@@ -6,14 +6,14 @@ from dataclasses import asdict
 
 from sqlglot import exp
 
-from kanon_duck import arguments as read
-from kanon_duck.call import Call, Row
-from kanon_duck.catalog import MaskedView, declared_model, find_view, refuse_unseen
-from kanon_duck.check import class_sizes, released_measures
-from kanon_duck.classes import released_people
-from kanon_duck.diversity import Measure, measure
+from kanon_duck.catalog.views import MaskedView, declared_model, find_view, refuse_unseen
 from kanon_duck.errors import KanonError
-from kanon_duck.models import PrivacyModel
+from kanon_duck.privacy.check import class_sizes, released_measures
+from kanon_duck.privacy.diversity import Measure, measure
+from kanon_duck.privacy.models import PrivacyModel
+from kanon_duck.release.classes import released_people
+from kanon_duck.runtime import arguments as read
+from kanon_duck.runtime.call import Call, Row
 
 
 def run(call: Call) -> list[Row]:

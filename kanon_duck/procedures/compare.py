@@ -10,22 +10,23 @@ from typing import Any
 
 import numpy as np
 
-from kanon_duck import arguments as read
-from kanon_duck.call import Call, Row
+from kanon_duck.catalog.options import METHODS
+from kanon_duck.catalog.settings import Settings, read_settings
 from kanon_duck.clustering.declared import cluster
-from kanon_duck.coding import encode
+from kanon_duck.encoding.loss import average_class_size, discernibility, information_loss
+from kanon_duck.encoding.microdata import Microdata
 from kanon_duck.errors import KanonError
-from kanon_duck.feasibility import refuse_impossible
-from kanon_duck.generalization import generalize
-from kanon_duck.loss import average_class_size, discernibility, information_loss
-from kanon_duck.memory import peak_memory
-from kanon_duck.microdata import Microdata
-from kanon_duck.models import ON_VALUES, PrivacyModel
-from kanon_duck.random_counts import Counts, draw_counts, query_error
-from kanon_duck.sensitive import narrowed
-from kanon_duck.settings import METHOD_OPTIONS, Settings, read_settings
-from kanon_duck.snapshot import SNAPSHOT, take_snapshot
-from kanon_duck.sql import StatementError
+from kanon_duck.intake.encode import encode
+from kanon_duck.intake.snapshot import SNAPSHOT, take_snapshot
+from kanon_duck.privacy.feasibility import refuse_impossible
+from kanon_duck.privacy.models import ON_VALUES, PrivacyModel
+from kanon_duck.privacy.sensitive import narrowed
+from kanon_duck.release.generalization import generalize
+from kanon_duck.release.query_error import Counts, draw_counts, query_error
+from kanon_duck.runtime import arguments as read
+from kanon_duck.runtime.call import Call, Row
+from kanon_duck.runtime.database import StatementError
+from kanon_duck.runtime.memory import peak_memory
 
 VARIED = ("k", *ON_VALUES)
 """Options of which each may be a value or a list of them."""
@@ -109,7 +110,7 @@ def _for_method(given: read.Arguments, method: str, methods: list[str]) -> Row:
     options = {
         name: value
         for name, value in read.mapping(given, "method_options").items()
-        if name in METHOD_OPTIONS.get(method, ()) or not any(name in METHOD_OPTIONS.get(each, ()) for each in methods)
+        if name in METHODS.get(method, ()) or not any(name in METHODS.get(each, ()) for each in methods)
     }
     effort = given.get("effort") if method == "auto" or "auto" not in methods else None
     return {"method_options": options, "effort": effort}

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from kanon_duck.call import Call, Row
 from kanon_duck.errors import KanonError
 from kanon_duck.hierarchy import rules, store, tree
 from kanon_duck.hierarchy.edges import read_edges, read_levels
+from kanon_duck.runtime.call import Call, Row
 
 SOURCES = ("prefix", "levels", "edges", "intervals", "dates")
 

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import time
 
-from kanon_duck.call import Call, Row
-from kanon_duck.catalog import next_view_number, record_release, record_view, refuse_taken, release_row, views_over
-from kanon_duck.feasibility import refuse_impossible
-from kanon_duck.kept import check_kept
+from kanon_duck.catalog.settings import Settings, read_settings, standing_warnings
+from kanon_duck.catalog.views import (
+    next_view_number,
+    record_release,
+    record_view,
+    refuse_taken,
+    release_row,
+    views_over,
+)
+from kanon_duck.intake.kept_columns import check_kept
+from kanon_duck.intake.snapshot import SNAPSHOT, take_snapshot
+from kanon_duck.maintenance.from_scratch import release_whole
 from kanon_duck.maintenance.triggers import REFUSED_STATEMENTS, install_triggers, trigger_source
-from kanon_duck.settings import Settings, read_settings, standing_warnings
-from kanon_duck.snapshot import SNAPSHOT, take_snapshot
-from kanon_duck.sql import Database
-from kanon_duck.whole import release_whole
+from kanon_duck.privacy.feasibility import refuse_impossible
+from kanon_duck.runtime.call import Call, Row
+from kanon_duck.runtime.database import Database
 
 
 def run(call: Call) -> list[Row]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from kanon_duck.call import Call, Row
 from kanon_duck.errors import KanonError
 from kanon_duck.hierarchy import store
+from kanon_duck.runtime.call import Call, Row
 
 
 def run(call: Call) -> list[Row]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from kanon_duck.call import Call, Row
-from kanon_duck.catalog import find_view, record_drop, shows_released_rows
-from kanon_duck.history import retire_released_rows
+from kanon_duck.catalog.views import find_view, record_drop, shows_released_rows
 from kanon_duck.maintenance.triggers import remove_triggers
+from kanon_duck.release.history import retire_released_rows
+from kanon_duck.runtime.call import Call, Row
 
 
 def run(call: Call) -> list[Row]:

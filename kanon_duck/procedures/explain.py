@@ -6,10 +6,10 @@ import json
 from decimal import Decimal
 from typing import Any
 
-from kanon_duck.arguments import shown
-from kanon_duck.call import Call, Row
-from kanon_duck.catalog import MaskedView, classes_table, find_view, members_table
+from kanon_duck.catalog.views import MaskedView, classes_table, find_view, members_table
 from kanon_duck.errors import KanonError
+from kanon_duck.runtime.arguments import shown
+from kanon_duck.runtime.call import Call, Row
 
 
 def run(call: Call) -> list[Row]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kanon_duck.call import Call, Row
-from kanon_duck.catalog import find_view, record_extension
-from kanon_duck.classes import restate_shares
+from kanon_duck.catalog.views import find_view, record_extension
 from kanon_duck.errors import KanonError
 from kanon_duck.hierarchy import store, tree
 from kanon_duck.hierarchy.edges import read_edges, read_levels
+from kanon_duck.release.classes import restate_shares
+from kanon_duck.runtime.call import Call, Row
 
 
 def run(call: Call) -> list[Row]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from kanon_duck import arguments as read
-from kanon_duck.call import Call, Row
-from kanon_duck.catalog import find_view, record_first_release
+from kanon_duck.catalog.views import find_view, record_first_release
 from kanon_duck.errors import KanonError
-from kanon_duck.history import forget_before
+from kanon_duck.release.history import forget_before
+from kanon_duck.runtime import arguments as read
+from kanon_duck.runtime.call import Call, Row
 
 
 def run(call: Call) -> list[Row]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from kanon_duck import arguments as read
-from kanon_duck.call import Call, Row
 from kanon_duck.inference.channels import channels
 from kanon_duck.inference.comparison import comparisons
 from kanon_duck.inference.rows import channel_rows
 from kanon_duck.inference.views import read_views
+from kanon_duck.runtime import arguments as read
+from kanon_duck.runtime.call import Call, Row
 
 
 def run(call: Call) -> list[Row]:

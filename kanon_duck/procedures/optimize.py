@@ -6,17 +6,18 @@ import time
 
 import numpy as np
 
-from kanon_duck.arguments import shown
-from kanon_duck.call import Call, Row
-from kanon_duck.catalog import find_view, refuse_unseen, stored_settings
+from kanon_duck.catalog.options import FULL_DOMAIN
+from kanon_duck.catalog.settings import standing_warnings
+from kanon_duck.catalog.views import find_view, refuse_unseen, stored_settings
 from kanon_duck.errors import KanonError
-from kanon_duck.maintenance.answers import secure_message
 from kanon_duck.maintenance.batch import optimize_classes
 from kanon_duck.maintenance.capture import empty_snapshot
+from kanon_duck.maintenance.next_release import move_members, succeed
 from kanon_duck.maintenance.refresh import load_state
-from kanon_duck.maintenance.succession import move_members, succeed
-from kanon_duck.membership import remember_leaving
-from kanon_duck.settings import FULL_DOMAIN, standing_warnings
+from kanon_duck.maintenance.without_release import secure_message
+from kanon_duck.release.stays import remember_leaving
+from kanon_duck.runtime.arguments import shown
+from kanon_duck.runtime.call import Call, Row
 
 NONE = np.empty(0, np.int64)
 

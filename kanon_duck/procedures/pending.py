@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from kanon_duck.call import Call, Row
-from kanon_duck.catalog import find_view
+from kanon_duck.catalog.views import find_view
 from kanon_duck.maintenance.refresh import find_changes
+from kanon_duck.runtime.call import Call, Row
 
 
 def run(call: Call) -> list[Row]:

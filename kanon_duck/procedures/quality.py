@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from kanon_duck.call import Call, Row
-from kanon_duck.catalog import MaskedView, find_view, released_table
-from kanon_duck.generalization import ROOT
+from kanon_duck.catalog.views import MaskedView, find_view, released_table
+from kanon_duck.release.generalization import ROOT
+from kanon_duck.runtime.call import Call, Row
 
 
 def run(call: Call) -> list[Row]:

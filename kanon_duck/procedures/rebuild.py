@@ -5,9 +5,8 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
-from kanon_duck import arguments as read
-from kanon_duck.call import Call, Row
-from kanon_duck.catalog import (
+from kanon_duck.catalog.settings import Settings, read_settings, standing_warnings
+from kanon_duck.catalog.views import (
     MaskedView,
     find_view,
     record_release,
@@ -16,18 +15,19 @@ from kanon_duck.catalog import (
     stored_call,
     stored_types,
 )
-from kanon_duck.classes import end_all_classes
 from kanon_duck.errors import KanonError
-from kanon_duck.feasibility import refuse_impossible
-from kanon_duck.history import end_release
-from kanon_duck.kept import check_kept
-from kanon_duck.maintenance.answers import dry, secure_message
-from kanon_duck.maintenance.comparison import compare_with_last, remember_last
+from kanon_duck.intake.kept_columns import check_kept
+from kanon_duck.intake.snapshot import SNAPSHOT, take_snapshot
+from kanon_duck.maintenance.from_scratch import release_whole
+from kanon_duck.maintenance.last_release import compare_with_last, remember_last
 from kanon_duck.maintenance.triggers import install_triggers, remove_triggers, trigger_source
-from kanon_duck.membership import end_versions
-from kanon_duck.settings import Settings, read_settings, standing_warnings
-from kanon_duck.snapshot import SNAPSHOT, take_snapshot
-from kanon_duck.whole import release_whole
+from kanon_duck.maintenance.without_release import dry, secure_message
+from kanon_duck.privacy.feasibility import refuse_impossible
+from kanon_duck.release.classes import end_all_classes
+from kanon_duck.release.history import end_release
+from kanon_duck.release.stays import end_versions
+from kanon_duck.runtime import arguments as read
+from kanon_duck.runtime.call import Call, Row
 
 OF_THE_CALL = ("view_name", "dry_run")
 """Arguments that are no settings."""

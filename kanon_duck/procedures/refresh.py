@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from kanon_duck import arguments as read
-from kanon_duck.call import Call, Row
-from kanon_duck.catalog import find_view
+from kanon_duck.catalog.views import find_view
 from kanon_duck.maintenance.refresh import refresh
+from kanon_duck.runtime import arguments as read
+from kanon_duck.runtime.call import Call, Row
 
 
 def run(call: Call) -> list[Row]:

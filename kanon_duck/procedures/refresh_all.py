@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kanon_duck.call import Call, Row
-from kanon_duck.catalog import MaskedView, find_view
+from kanon_duck.catalog.views import MaskedView, find_view
 from kanon_duck.errors import KanonError, RecordedError
-from kanon_duck.maintenance.answers import failed
 from kanon_duck.maintenance.refresh import refresh
+from kanon_duck.maintenance.without_release import failed
+from kanon_duck.runtime.call import Call, Row
 
 
 def run(call: Call) -> list[Row]:

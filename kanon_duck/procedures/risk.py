@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 from sqlglot import exp
 
-from kanon_duck import arguments as read
-from kanon_duck.call import Call, Row
-from kanon_duck.catalog import MaskedView, classes_table, declared_model, find_view, members_table, refuse_unseen
-from kanon_duck.diversity import PERSON
+from kanon_duck.catalog.views import MaskedView, classes_table, declared_model, find_view, members_table, refuse_unseen
 from kanon_duck.errors import KanonError
-from kanon_duck.kept import as_shown
-from kanon_duck.risk import Sizes, risks, size_bands
+from kanon_duck.intake.kept_columns import as_shown
+from kanon_duck.privacy.diversity import PERSON
+from kanon_duck.privacy.risk import Sizes, risks, size_bands
+from kanon_duck.runtime import arguments as read
+from kanon_duck.runtime.call import Call, Row
 
 WITH_KEPT = "_with_kept"
 """Ends the names of measures for an intruder who knows the kept columns too."""

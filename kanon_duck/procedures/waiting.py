@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from kanon_duck.call import Call, Row
-from kanon_duck.catalog import find_view, members_table
-from kanon_duck.snapshot import key_text
+from kanon_duck.catalog.views import find_view, members_table
+from kanon_duck.intake.snapshot import key_text
+from kanon_duck.runtime.call import Call, Row
 
 
 def run(call: Call) -> list[Row]:

@@ -11,10 +11,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_duck.class_index import best_classes, build_index
 from kanon_duck.clustering.order import order
 from kanon_duck.kernels.box import NO_CLASS, least_increase
-from kanon_duck.kernels.class_index import ClassIndex, insert_rows
+from kanon_duck.kernels.class_tree import ClassIndex, insert_rows
+from kanon_duck.maintenance.class_index import best_classes, build_index
 from tests.benchmarks.tables import encode_synthetic
 
 QUERIES = 20_000

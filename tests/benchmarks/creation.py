@@ -21,9 +21,9 @@ import duckdb
 import numpy as np
 
 import kanon_duck
-from kanon_duck.call import no_checkpoint
 from kanon_duck.clustering.order import order
-from kanon_duck.microdata import Microdata
+from kanon_duck.encoding.microdata import Microdata
+from kanon_duck.runtime.call import no_checkpoint
 from tests.benchmarks import peers, phases, report, synthetic
 from tests.benchmarks.one_call import create, drop, in_new_process, mask
 from tests.benchmarks.tables import (

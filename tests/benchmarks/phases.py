@@ -11,18 +11,18 @@ from unittest.mock import patch
 
 FUNCTIONS = {
     "reading": ["procedures.create_masked_view.take_snapshot"],
-    "encoding": ["whole.encode"],
+    "encoding": ["maintenance.from_scratch.encode"],
     "clustering: order": ["clustering.auto.order"],
     "clustering: cut": ["clustering.auto.cut"],
     "clustering: anneal": ["clustering.auto.anneal"],
-    "generalizing and storing": ["whole.create_members", "whole.create_classes"],
-    "publishing": ["whole.publish"],
+    "generalizing and storing": ["maintenance.from_scratch.create_members", "maintenance.from_scratch.create_classes"],
+    "publishing": ["maintenance.from_scratch.publish"],
     "checking": [
         "procedures.create_masked_view.check_kept",
-        "whole.create_diversity",
-        "release.class_sizes",
+        "maintenance.from_scratch.create_diversity",
+        "release.publish.class_sizes",
     ],
-    "committing": ["runner.Instance.finish"],
+    "committing": ["runtime.runner.Instance.finish"],
 }
 """The functions of each phase, by the place in ``kanon_duck`` where they are looked up."""
 

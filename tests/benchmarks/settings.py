@@ -20,10 +20,10 @@ from pkgutil import resolve_name
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_duck.call import no_checkpoint
 from kanon_duck.clustering.auto import auto
-from kanon_duck.microdata import Microdata
-from kanon_duck.models import PrivacyModel
+from kanon_duck.encoding.microdata import Microdata
+from kanon_duck.privacy.models import PrivacyModel
+from kanon_duck.runtime.call import no_checkpoint
 from tests.benchmarks.tables import CHOOSING, QUALITY_K, data_folder, encoded, loss_per_row, open_table
 
 VALUES: dict[str, list[float]] = {

@@ -18,15 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 import kanon_duck
-from kanon_duck.call import Call
-from kanon_duck.coding import Coded, encode
-from kanon_duck.encoding import Encoding
-from kanon_duck.generalization import generalize
-from kanon_duck.loss import information_loss
-from kanon_duck.microdata import Microdata
-from kanon_duck.settings import read_settings
-from kanon_duck.snapshot import take_snapshot
-from kanon_duck.sql import Database
+from kanon_duck.catalog.settings import read_settings
+from kanon_duck.encoding.codes import Encoding
+from kanon_duck.encoding.loss import information_loss
+from kanon_duck.encoding.microdata import Microdata
+from kanon_duck.intake.encode import Coded, encode
+from kanon_duck.intake.snapshot import take_snapshot
+from kanon_duck.release.generalization import generalize
+from kanon_duck.runtime.call import Call
+from kanon_duck.runtime.database import Database
 from tests.benchmarks import synthetic
 from tests.test_real_data import ADULT_QUASI_IDENTIFIERS, load_adult
 

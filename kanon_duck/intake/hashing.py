@@ -1,0 +1,29 @@
+"""SQL for hashes, by which people and their values are known again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kanon_duck.catalog.settings import Settings
+from kanon_duck.intake.snapshot import private_names
+
+NO_HASH = "CAST(0 AS UBIGINT)"
+
+NESTED = ("STRUCT", "MAP", "UNION", "VARIANT")
+"""How the names of types begin whose values hold others; those of lists and arrays end in ]."""
+
+
+def typed_columns(settings: Settings, *roles: str) -> list[tuple[str, str]]:
+    """Names in private tables of the columns of some roles, and their types."""
+    types = [settings.columns[name] for role in roles for name in settings.roles()[role]]
+    return list(zip(private_names(settings, *roles), types, strict=True))
+
+
+def hash_of(columns: Sequence[tuple[str, str]]) -> str:
+    """SQL for the hash of columns, given with their types, by DuckDB's own function whatever macros the caller has.
+
+    That function gives different lists and structs the same hash, an empty list and NULL among them. So values that
+    hold others take part with their texts as well.
+    """
+    texts = [f"CAST({column} AS VARCHAR)" for column, kind in columns if kind.startswith(NESTED) or kind.endswith("]")]
+    return f"system.main.hash({', '.join([column for column, _ in columns] + texts)})" if columns else NO_HASH

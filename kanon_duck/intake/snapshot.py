@@ -1,0 +1,93 @@
+"""The rows that a call reads of the source, once, so that everything afterwards speaks of the same rows.
+
+Columns of private tables are named by role and number (``key_0``, ``quasi_identifier_0``, ...), whatever the
+source calls them.
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from kanon_duck.catalog.settings import Settings
+from kanon_duck.errors import KanonError
+from kanon_duck.kernels import wake
+from kanon_duck.runtime.call import Call
+from kanon_duck.runtime.database import Database
+from kanon_duck.runtime.parallel import beside
+
+SNAPSHOT = "temp.kanon_snapshot"
+"""The rows of the source that are to be encoded, as they were when the call read them; numbered by rowid."""
+
+
+def columns_by_role(settings: Settings) -> list[exp.Expr]:
+    """The source's columns in use, under the names they have in private tables."""
+    return [
+        exp.column(name, quoted=True).as_(f"{role}_{number}")
+        for role, names in settings.roles().items()
+        for number, name in enumerate(names)
+    ]
+
+
+def private_names(settings: Settings, *roles: str) -> list[str]:
+    """Names in private tables of the columns of some roles."""
+    return [f"{role}_{number}" for role in roles for number in range(len(settings.roles()[role]))]
+
+
+def key_text(columns: list[tuple[str, exp.Expr]]) -> exp.Expr:
+    """A key as a text, from the names of its columns and what holds them: JSON of several, NULL of none."""
+    texts = [exp.cast(column, "VARCHAR") for _, column in columns]
+    if len(texts) < 2:
+        return texts[0] if texts else exp.null()
+    pairs = [part for (name, _), text in zip(columns, texts, strict=True) for part in (exp.Literal.string(name), text)]
+    return exp.cast(exp.Anonymous(this="json_object", expressions=pairs), "VARCHAR")
+
+
+def take_snapshot(call: Call, settings: Settings) -> int:
+    """Read the source into the snapshot; returns the number of rows.
+
+    Raises
+    ------
+    KanonError
+        When a key column is NULL.
+    """
+    query = exp.select(*columns_by_role(settings)).from_(settings.query.subquery("source"))
+    with beside(wake):
+        create_temporary(call, SNAPSHOT, query)
+    rows = int(call.database.value(f"SELECT count(*) FROM {SNAPSHOT}"))
+    if settings.key and rows:
+        refuse_null_keys(call.database, settings, SNAPSHOT)
+    return rows
+
+
+def create_temporary(call: Call, name: str, query: exp.Query) -> None:
+    """Make a temporary table of a query that reads the source."""
+    temporary = exp.Properties(expressions=[exp.TemporaryProperty()])
+    call.database.execute(f"DROP TABLE IF EXISTS {name}")
+    with call.in_callers_schema():
+        call.database.execute(exp.Create(this=exp.to_table(name), kind="TABLE", properties=temporary, expression=query))
+
+
+def refuse_null_keys(database: Database, settings: Settings, table: str) -> None:
+    """A key is never NULL."""
+    counts = ", ".join(f"count(*) - count({column})" for column in private_names(settings, "key"))
+    for name, nulls in zip(settings.key, database.rows(f"SELECT {counts} FROM {table}")[0], strict=True):
+        if nulls:
+            raise KanonError(f"key {name} is NULL in {nulls} rows of the source: name columns that are never NULL")
+
+
+def refuse_repeated_keys(database: Database, settings: Settings) -> None:
+    """A key is never the same twice."""
+    names = ", ".join(private_names(settings, "key"))
+    repeated = database.value(
+        f"SELECT count(*) FROM (SELECT {names} FROM {SNAPSHOT} GROUP BY {names} HAVING count(*) > 1)"
+    )
+    if repeated:
+        raise repeated_keys(settings, repeated)
+
+
+def repeated_keys(settings: Settings, values: int) -> KanonError:
+    """What is said of a key that is not unique."""
+    return KanonError(
+        f"key {', '.join(settings.key)} is not unique: {values} of its values stand in several rows of the "
+        "source; name columns that identify one row"
+    )

@@ -1,0 +1,99 @@
+"""A whole release from the rows of the source: the way of a first release and of a rebuild."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+
+from kanon_duck.catalog.settings import Settings
+from kanon_duck.catalog.views import new_version, record_settings, record_state
+from kanon_duck.clustering.declared import cluster
+from kanon_duck.encoding.microdata import NumericAttribute
+from kanon_duck.inference.own_history import count_vulnerable
+from kanon_duck.intake.encode import encode
+from kanon_duck.maintenance.state import State, keep_in_mind
+from kanon_duck.release.classes import create_classes, create_diversity
+from kanon_duck.release.generalization import generalize
+from kanon_duck.release.history import create_history
+from kanon_duck.release.members import create_members
+from kanon_duck.release.publish import Counts, describe_release, domain_steps, in_force, publish
+from kanon_duck.release.stays import create_membership
+from kanon_duck.runtime.call import Call, Row
+from kanon_duck.runtime.parallel import beside
+
+MANY_QUASI_IDENTIFIERS = 20
+"""Beyond this many, classes of any size lose most of what they could tell."""
+
+
+def release_whole(
+    call: Call, settings: Settings, number: int, release: int, cause: str
+) -> tuple[Row, dict[str, float], list[str]]:
+    """Encode the snapshot, cluster it from scratch and publish it.
+
+    Parameters
+    ----------
+    call : Call
+        Its arguments are those that the settings were read from.
+    settings : Settings
+    number, release : int
+        Of the masked view, and of the release to be made.
+    cause : str
+
+    Returns
+    -------
+    dict
+        The release as `describe_release` gives it, with nobody changed.
+    dict
+        Information loss of each quasi-identifier.
+    list of str
+        Warnings.
+    """
+    database = call.database
+    call.phase("encoding")
+    coded = encode(database, settings)
+    microdata = coded.microdata
+    call.phase("clustering")
+    labels, levels, warnings = cluster(call, settings, microdata)
+    call.phase("generalizing")
+    with beside(generalize, microdata, labels, levels) as generalized:
+        create_members(database, number, settings, coded, labels)
+    call.phase("writing")
+    create_classes(database, number, microdata, generalized.result(), release)
+    call.phase("publishing")
+    publish(database, number, settings, call.catalog, release)
+    if release == 1:
+        create_history(database, settings)
+        create_membership(database, number, settings)
+    create_diversity(database, number, settings)
+
+    described = in_force(database, microdata.attributes, settings)
+    domains = {
+        attribute.name: list(map(str, domain_steps(database, attribute)))
+        for attribute in microdata.attributes
+        if isinstance(attribute, NumericAttribute)
+    }
+    as_made = {"quasi_identifiers": json.dumps(described), "domains": json.dumps(domains)}
+    version = record_settings(call, number, settings, as_made)
+    members_version = new_version()
+    record_state(
+        database, number, status="current", reason=None, waiting=0, refresh_recommended=None,
+        members_version=members_version,
+    )  # fmt: skip
+    keep_in_mind(call, State(members_version, microdata, labels, np.ones(len(labels), bool)))
+    counts = Counts(suppressed=int(np.count_nonzero(labels < 0)))
+    row, losses = describe_release(database, number, settings, release, cause, counts)
+    told = [*coded.warnings, *warnings, *_costly(losses, row["rows"])]
+    if not settings.secure:
+        row["vulnerable_rows"], uncounted = count_vulnerable(call, number, settings, release, near=False)
+        told += uncounted
+    return row | {"settings_version": version}, losses, told
+
+
+def _costly(losses: dict[str, float], rows: int) -> list[str]:
+    """Names the quasi-identifiers that cost most, where there are too many for any class to tell much."""
+    if len(losses) <= MANY_QUASI_IDENTIFIERS:
+        return []
+    worst = sorted(losses, key=lambda name: -losses[name])[:5]
+    shown = ", ".join(f"{name} ({losses[name] / rows:.2f} per row)" for name in worst)
+    return [f"{len(losses)} quasi-identifiers leave little to tell; those that cost most: {shown}"]

@@ -1,0 +1,83 @@
+"""What a procedure answers where no release is made, and what the catalog keeps of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kanon_duck.catalog.views import MaskedView, record_state, release_row
+from kanon_duck.errors import KanonError, RecordedError
+from kanon_duck.maintenance.capture import Found
+from kanon_duck.privacy.models import PrivacyModel
+from kanon_duck.release.members import held_back
+from kanon_duck.runtime.call import Call, Row
+
+
+def no_release(call: Call, view: MaskedView, cause: str, warnings: list[str], dry_run: bool, **state: Any) -> Row:
+    """The release there is, with a cause that says why there is no new one.
+
+    Parameters
+    ----------
+    state
+        What `kanon.masked_views` is to say of the view, unless it is a dry run.
+    """
+    if dry_run:
+        call.begin_again()
+    else:
+        record_state(call.database, view.number, **state)
+    return _standing(call, view, cause, warnings)
+
+
+def _standing(call: Call, view: MaskedView, cause: str, warnings: list[str]) -> Row:
+    """The row of the release there is, with nobody changed, and who waits or is left out now."""
+    row = release_row(call.database, view.name, view.release)
+    row |= dict.fromkeys(("inserted", "updated", "deleted", "moved"), 0)
+    row["waiting"], row["suppressed"] = held_back(call.database, view.number)
+    return row | {"cause": cause, "warnings": warnings, "seconds": 0.0}
+
+
+def unchanged(call: Call, view: MaskedView, dry_run: bool, warnings: list[str]) -> Row:
+    """What readers see stays as it is."""
+    return no_release(call, view, "unchanged", warnings, dry_run, status="current", reason=None)
+
+
+def held(call: Call, view: MaskedView, dry_run: bool, model: PrivacyModel) -> Row:
+    """No class can be made of the people that are left: readers keep the last release."""
+    few = f"fewer than {model.k} rows are left that can be shown"
+    if not model.on_size_alone:
+        few = "the rows that are left make no class that satisfies the models"
+    reason = f"{few}: release {view.release} stays until there are more"
+    call.begin_again()
+    return no_release(call, view, "held", [reason], dry_run, status="held", reason=reason)
+
+
+def dry(call: Call, row: Row) -> Row:
+    """Undo everything, and tell what it would have been."""
+    call.begin_again()
+    return row | {"cause": f"dry run: {row['cause']}", "warnings": [*row["warnings"], "a dry run: nothing was changed"]}
+
+
+def broken(call: Call, view: MaskedView, error: KanonError) -> RecordedError:
+    """The source cannot be read as it was at the release: nothing is done, and the catalog says why."""
+    call.checkpoint(None)  # an interrupt is no fault of the source
+    call.begin_again()
+    record_state(call.database, view.number, status="broken", reason=error.reason)
+    return RecordedError(f"{error.reason} (release {view.release} stays as it is)")
+
+
+def failed(call: Call, view: MaskedView, error: KanonError) -> Row:
+    """A view that could not be refreshed while others are: the release there is, and why."""
+    return _standing(call, view, "failed", [error.reason])
+
+
+def secure_not_yet(call: Call, view: MaskedView, found: Found) -> RecordedError:
+    """Releases of a secure view after the first must be checked against all earlier ones."""
+    record_state(call.database, view.number, status="stale", reason=found.told())
+    return RecordedError(secure_message(view))
+
+
+def secure_message(view: MaskedView) -> str:
+    """What is said where a secure view would need another release."""
+    return (
+        f"masked view {view.name} is secure, and secure releases after the first are not built yet: "
+        f"CALL kanon.rebuild('{view.name}', secure => false) accepts that readers compare releases"
+    )

@@ -1,0 +1,135 @@
+"""What the declared models demand of the rows at hand, in the form that kernels take."""
+
+from __future__ import annotations
+
+import math
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kanon_duck.encoding.microdata import Sensitive
+from kanon_duck.kernels.satisfies import Closeness, Requirement
+from kanon_duck.privacy.models import TOLERANCE, PrivacyModel
+
+Demand: TypeAlias = int | Requirement
+"""The least number of rows of a class, where the models speak of nothing else; else a ``Requirement``."""
+
+NONE = np.empty(0, np.int64)
+
+
+def demand(model: PrivacyModel, sensitive: Sensitive | None, present: NDArray[np.bool_] | None = None) -> Demand:
+    """What a class must satisfy; bounds on computed numbers are wider by ``TOLERANCE``.
+
+    Parameters
+    ----------
+    model : PrivacyModel
+    sensitive : Sensitive or None
+        What the models speak of besides the quasi-identifiers; None where they speak of the number of rows alone.
+    present : bool, shape (rows,), optional
+        The rows that make up the table, whose values t-closeness compares with; by default all.
+
+    Returns
+    -------
+    int or Requirement
+    """
+    if sensitive is None:
+        return model.k
+    persons = _numbered(sensitive.persons) if sensitive.persons.size else NONE
+    if present is None:
+        present = np.ones(sensitive.rows, bool)
+    c, recursive_l = model.recursive_cl or (0.0, 0)
+    return Requirement(
+        k=_fewest_rows(model),
+        least_persons=model.k,
+        persons=persons,
+        number_of_persons=int(persons.max(initial=0)) + 1,
+        values=_all_numbered(sensitive.values),
+        strong=_all_numbered(sensitive.strong),
+        l=model.l or 0,
+        p=model.p or 0,
+        entropy=math.log(model.entropy_l) - TOLERANCE if model.entropy_l is not None else 0.0,
+        c=c,
+        recursive_l=recursive_l,
+        alpha=(1.0 if model.alpha is None else model.alpha) + TOLERANCE,
+        closeness=None if model.t is None else _closeness(model.t, sensitive, persons, present),
+    )
+
+
+def _closeness(t: float, sensitive: Sensitive, persons: NDArray[np.int64], present: NDArray[np.bool_]) -> Closeness:
+    """What t-closeness demands; distances are to the shares among the present rows."""
+    levels = _all_numbered(sensitive.levels)
+    attribute = np.array(sensitive.attribute, np.int64)
+    # a person may have several values, each once: distances are between distributions of values
+    number_of_persons = int(persons.max(initial=0)) + 1
+    lowest = levels[np.unique(attribute, return_index=True)[1]]
+    holdings = _all_numbered(lowest * number_of_persons + persons) if persons.size else lowest[:, :0]
+    shares = [_shares(codes, holdings[of], present) for codes, of in zip(levels, attribute, strict=True)]
+    cumulative = [np.cumsum(each) for each in shares]
+    return Closeness(
+        t=t + TOLERANCE,
+        levels=levels,
+        attribute=attribute,
+        holdings=holdings,
+        number_of_holdings=int(holdings.max(initial=0)) + 1,
+        ordered=np.array(sensitive.ordered, bool),
+        starts=np.cumsum([0] + [len(each) for each in shares]),
+        shares=np.concatenate([np.empty(0), *shares]),
+        cumulative=np.concatenate([np.empty(0), *cumulative]),
+        summed=np.concatenate([np.empty(0), *(np.concatenate([[0.0], np.cumsum(each)]) for each in cumulative)]),
+    )
+
+
+def _fewest_rows(model: PrivacyModel) -> int:
+    """Rows without which no class can satisfy the models."""
+    fewest = [model.k, model.l or 0, model.p or 0]
+    if model.entropy_l is not None:
+        fewest.append(math.ceil(model.entropy_l - TOLERANCE))
+    if model.recursive_cl is not None:
+        fewest.append(model.recursive_cl[1])
+    if model.alpha is not None:
+        fewest.append(math.ceil(1 / model.alpha - TOLERANCE))
+    return max(fewest)
+
+
+def for_rows(demanded: Demand, rows: NDArray[np.int64]) -> Demand:
+    """The same demand, of rows that are numbered by their places in ``rows``."""
+    if not isinstance(demanded, Requirement):
+        return demanded
+    closeness = demanded.closeness
+    if closeness is not None:
+        holdings = closeness.holdings
+        closeness = closeness._replace(
+            levels=closeness.levels.take(rows, axis=1),
+            holdings=holdings.take(rows, axis=1) if holdings.size else holdings,
+        )
+    return demanded._replace(
+        persons=demanded.persons[rows] if demanded.persons.size else demanded.persons,
+        values=demanded.values.take(rows, axis=1),
+        strong=demanded.strong.take(rows, axis=1),
+        closeness=closeness,
+    )
+
+
+def least_size(demanded: Demand) -> int:
+    """The least number of rows of a class."""
+    return demanded.k if isinstance(demanded, Requirement) else demanded
+
+
+def _numbered(codes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Codes as numbers from 0, in their order."""
+    return np.unique(codes, return_inverse=True)[1].astype(np.int64)
+
+
+def _all_numbered(codes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The codes of each attribute as numbers from 0."""
+    return np.array([_numbered(each) for each in codes], np.int64).reshape(codes.shape)
+
+
+def _shares(codes: NDArray[np.int64], holdings: NDArray[np.int64], present: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Share of the present rows that has each code; equal holdings, where there are any, count once."""
+    counted = codes[present]
+    if holdings.size:
+        counted = counted[np.unique(holdings[present], return_index=True)[1]]
+    frequencies = np.bincount(counted, minlength=int(codes.max(initial=-1)) + 1)
+    return frequencies / max(len(counted), 1)

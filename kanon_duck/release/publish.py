@@ -1,0 +1,230 @@
+"""Publishes releases: released rows, the check of what readers will see, the masked view, earlier releases."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from sqlglot import exp
+
+from kanon_duck.catalog.settings import CLASS, FROM_RELEASE, Settings
+from kanon_duck.catalog.views import (
+    classes_table,
+    members_table,
+    now,
+    released_table,
+)
+from kanon_duck.encoding.loss import average_class_size
+from kanon_duck.encoding.microdata import Attribute, NumericAttribute
+from kanon_duck.errors import KanonError
+from kanon_duck.intake.snapshot import private_names
+from kanon_duck.privacy.check import class_sizes, released_measures
+from kanon_duck.privacy.diversity import measure, persons
+from kanon_duck.release.classes import ENDED, class_losses, class_summary, least_diversity, released_people
+from kanon_duck.runtime.call import Row
+from kanon_duck.runtime.database import Database
+
+REPORT = "nothing was released; please report this as an error of kanon_duck"
+
+
+def released_columns(settings: Settings) -> list[tuple[str, exp.Column]]:
+    """Names of the released columns, in the source's order, and the private columns they come from."""
+    quasi = {each.name: (number, each) for number, each in enumerate(settings.quasi_identifiers)}
+    others = {
+        name: f"{role}_{number}"
+        for role, columns in (("sensitive", list(settings.sensitive)), ("kept", settings.keep))
+        for number, name in enumerate(columns)
+    }
+    columns: list[tuple[str, exp.Column]] = []
+    for name in settings.columns:
+        if name in quasi:
+            number, declared = quasi[name]
+            for suffix in ("", "_min", "_max") if declared.hierarchy is None else ("",):
+                columns.append((name + suffix, exp.column(f"quasi_identifier_{number}{suffix}", "classes")))
+        elif name in others:
+            columns.append((name, exp.column(others[name], "members")))
+    return columns
+
+
+def publish(database: Database, number: int, settings: Settings, catalog: str, release: int) -> None:
+    """Write all rows of a release, check them as a reader would, and only then make the masked view.
+
+    Nothing of the source's order reaches readers: the rows are sorted by what is released and by nothing
+    else. They stand in a new table, so no statistic of it speaks of rows that are not there.
+
+    Raises
+    ------
+    KanonError
+        When the released rows break the declared model; they are never visible then.
+    """
+    table = released_table(settings.name)
+    database.execute(exp.Create(this=table, kind="TABLE", expression=_rows(number, settings, release)))
+    _check(database, number, settings, release)
+    if release == 1:
+        view = exp.table_(settings.view[1], db=settings.view[0], catalog=catalog, quoted=True)
+        database.execute(exp.Create(this=view, kind="VIEW", expression=_shown(settings)))
+
+
+def publish_changes(database: Database, number: int, settings: Settings, release: int) -> None:
+    """Write the rows of the changed reader classes anew, and check them as a reader would.
+
+    All other rows are left alone.
+
+    Raises
+    ------
+    KanonError
+        When rows of these classes break the declared model; nothing is visible then.
+    """
+    ended = exp.column(CLASS, quoted=True).isin(query=exp.select("reader_class").from_(ENDED))
+    database.execute(exp.delete(released_table(settings.name), where=ended))
+    database.execute(exp.insert(_rows(number, settings, release), released_table(settings.name), copy=False))
+    _check(database, number, settings, release)
+
+
+def _rows(number: int, settings: Settings, release: int) -> exp.Select:
+    """The rows that a release is the first to show so, sorted by their class and by what is shown of themselves.
+
+    Reader classes that are new together are numbered in the order of what readers see. Classes are sorted with a
+    list of what is shown of their members, because sorting their rows costs twice as much. Nothing but the
+    unfolding of these lists comes after the sort: a join does not keep the order of either side.
+    """
+    first = exp.column("from_release").eq(release)
+    classes = exp.select("*").from_(exp.to_table(classes_table(number))).where(first)
+    own = private_names(settings, "sensitive", "kept")
+    members = (
+        exp.select("reader_class", "class", *own)
+        .from_(exp.to_table(members_table(number)))
+        .join(classes.subquery(), using=["class"])
+        .order_by("reader_class", *own)  # lists grow fast where their elements follow each other
+    )
+    lists = {name: f"list({name} ORDER BY {', '.join(own)})" for name in own} or {"one_each": "range(count(*))"}
+    together = exp.select("min(class) AS class", *(f"{made} AS {name}" for name, made in lists.items()))
+    together = together.from_(members.subquery()).group_by("reader_class")
+    in_order = (
+        exp.select("*")
+        .from_(together.subquery())
+        .join(classes.subquery(), using=["class"])  # any class of a reader class has its cells
+        .order_by("reader_class")
+    )
+    kept = exp.Star(except_=[exp.to_identifier(name) for name in lists])
+    unfolded = exp.select(kept, *(f"unnest({name}) AS {name}" for name in lists)).from_(in_order.subquery())
+    return exp.select(
+        *(exp.column(source.name).as_(name, quoted=True) for name, source in released_columns(settings)),
+        exp.column("reader_class").as_(CLASS, quoted=True),
+        exp.column("from_release").as_(FROM_RELEASE, quoted=True),
+    ).from_(unfolded.subquery())
+
+
+def _shown(settings: Settings) -> exp.Select:
+    """The current release as readers see it."""
+    columns = (exp.column(name, quoted=True) for name, _ in released_columns(settings))
+    return exp.select(*columns).from_(released_table(settings.name))
+
+
+def _check(database: Database, number: int, settings: Settings, release: int) -> None:
+    """Every class that a release is the first to show satisfies the models as a reader sees it, or nobody sees it."""
+    cells = [name for name, source in released_columns(settings) if source.table == "classes"]
+    new = exp.column(FROM_RELEASE, quoted=True).eq(release)
+    sizes = class_sizes(database, _shown(settings).where(new), cells, settings.model)
+    if not sizes.passes(settings.model):
+        raise KanonError(
+            f"the release would have a class of {sizes.smallest} rows where k is {settings.model.k}: {REPORT}"
+        )
+    model = settings.model
+    if model.on_size_alone:
+        return
+    whole = model.t is not None  # distances are to all rows, so every class is at a new one
+    if model.unit is None:
+        measures = released_measures(database, _shown(settings).where(exp.true() if whole else new), cells, model)
+    else:
+        changed = "" if whole else f"WHERE from_release = {int(release)}"
+        measures = measure(database, model, f"(FROM {released_people(number)} {changed})", ["reader_class"])
+    for found in measures:
+        if not found.passed:
+            of = f" of {found.attribute}" if found.attribute else ""
+            raise KanonError(
+                f"the release would have a class whose {found.requirement}{of} is {found.achieved} where "
+                f"{found.required} is required: {REPORT}"
+            )
+
+
+def in_force(database: Database, attributes: list[Attribute], settings: Settings) -> dict[str, dict[str, Any]]:
+    """Type or hierarchy, step and domain of each quasi-identifier, as the release was made with them."""
+    described: dict[str, dict[str, Any]] = {}
+    for declared, attribute in zip(settings.quasi_identifiers, attributes, strict=True):
+        if isinstance(attribute, NumericAttribute):
+            described[declared.name] = {
+                "type": "numeric",
+                "step": str(attribute.step.size),
+                "domain": [_text(database, attribute, steps) for steps in domain_steps(database, attribute)],
+            }
+        else:
+            described[declared.name] = {"type": declared.hierarchy}
+    return described
+
+
+def domain_steps(database: Database, attribute: NumericAttribute) -> list[int]:
+    """Both ends of a domain, in steps."""
+    if attribute.ranks is None:
+        return [code + attribute.base for code in attribute.domain]
+    query = f"SELECT CAST(step AS VARCHAR) FROM {attribute.ranks} WHERE code = ?"
+    return [int(database.value(query, [code])) for code in attribute.domain]
+
+
+def _text(database: Database, attribute: NumericAttribute, steps: int) -> str:
+    """The text of a bound."""
+    return str(database.value(f"SELECT {attribute.step.text(attribute.step.bound(f'CAST({steps} AS HUGEINT)'))}"))
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What happened to people from one release to the next.
+
+    Attributes
+    ----------
+    inserted, updated, deleted : int
+        Rows of the source that are new in the release, have other values, or are gone from it.
+    moved : int
+        Rows that are in another class although their quasi-identifiers are the same.
+    waiting, suppressed : int
+        Rows of the source that the release holds back until they can be shown, and left out for quality.
+    """
+
+    inserted: int = 0
+    updated: int = 0
+    deleted: int = 0
+    moved: int = 0
+    waiting: int = 0
+    suppressed: int = 0
+
+
+def describe_release(
+    database: Database, number: int, settings: Settings, release: int, cause: str, counts: Counts
+) -> tuple[Row, dict[str, float]]:
+    """The row of a release in the history, recomputed from the classes, and the loss of each quasi-identifier."""
+    sizes = class_summary(database, number, settings.model)
+    losses, loss = class_losses(database, number, settings)
+    l_achieved, max_frequency = least_diversity(database, number)
+    k_achieved: float | None = sizes.smallest
+    if settings.model.unit is not None:
+        k_achieved = persons(database, settings.model, released_people(number), ["reader_class"]).achieved
+    released = {name for name, _ in released_columns(settings)}
+    return {
+        "release": release,
+        "released_at": now(),
+        "cause": cause,
+        "rows": sizes.rows,
+        "classes": sizes.classes,
+        **asdict(counts),
+        "counterfeits": 0,
+        "k_achieved": k_achieved,
+        "l_achieved": l_achieved,
+        "max_frequency": max_frequency,
+        "information_loss": loss,
+        "information_loss_per_row": loss / sizes.rows,
+        "discernibility": sizes.discernibility,
+        "average_class_size": average_class_size(sizes.rows, sizes.classes, settings.model.k),
+        "vulnerable_rows": None,
+        "method": settings.method,
+        "not_released": [name for name in settings.columns if name not in released],
+    }, losses

@@ -1,0 +1,150 @@
+"""The one place that executes SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from textwrap import shorten
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+from sqlglot import exp
+
+from kanon_duck.errors import KanonError
+from kanon_duck.runtime.arrow import array
+
+SQL_FOLDER = Path(__file__).parents[1] / "sql"
+if not SQL_FOLDER.is_dir():  # a source checkout: the wheel carries the folder inside the package
+    SQL_FOLDER = Path(__file__).parents[2] / "sql"
+
+Statement = str | exp.Expression
+
+BATCH_ROWS, VECTOR_ROWS = 61_440, 2048
+"""Rows of an Arrow table that one of DuckDB's threads reads at a time, at most and at least: half of a row group, and
+what DuckDB works on at a time. What it reads of a large table in smaller pieces, and stores, is copied once more to
+make up row groups."""
+
+READS_ARROW_IN_JOINS = int(duckdb.__version__.split(".")[0]) >= 2
+"""Before 2.0, DuckDB may push what it learns of one side of a join down to an Arrow table, which may not know that kind
+of filter."""
+
+
+class StatementError(KanonError):
+    """A statement of ours that DuckDB refused: the message carries DuckDB's words and the statement."""
+
+    @property
+    def reason(self) -> str:
+        """DuckDB's words, or our own where they do not tell what to do."""
+        words = str(self.__cause__).splitlines()[0]
+        if "read-only mode" in words:
+            return "the database is open read-only: open it for writing to change anything"
+        return words
+
+
+def _text(statement: Statement) -> str:
+    """A statement as DuckDB reads it."""
+    return statement if isinstance(statement, str) else statement.sql(dialect="duckdb")
+
+
+@contextmanager
+def _told(text: str) -> Iterator[None]:
+    """Let an error of DuckDB carry the statement."""
+    try:
+        yield
+    except duckdb.Error as error:
+        raise StatementError(f"{error}\nin the statement: {shorten(text, 2000)}") from error
+
+
+class Database:
+    """A connection on which kanon_duck works: a cursor of its own, never the caller's connection.
+
+    Statements are plain text that we wrote, or sqlglot expressions where names or user text take part;
+    values are bound parameters.
+    """
+
+    def __init__(self, cursor: duckdb.DuckDBPyConnection) -> None:
+        self._cursor = cursor
+
+    def execute(self, statement: Statement, parameters: Sequence[Any] = ()) -> Database:
+        """Run one statement (or a script without parameters).
+
+        Raises
+        ------
+        StatementError
+            With DuckDB's message and the statement.
+        """
+        text = _text(statement)
+        with _told(text):
+            self._cursor.execute(text, list(parameters) or None)
+        return self
+
+    def rows(self, statement: Statement, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """All rows of a query, as tuples."""
+        text = _text(statement)
+        self.execute(text, parameters)
+        with _told(text):  # a result may be computed only while it is read
+            return self._cursor.fetchall()
+
+    def records(self, statement: Statement, parameters: Sequence[Any] = ()) -> list[dict[str, Any]]:
+        """All rows of a query, as dictionaries by column name."""
+        self.execute(statement, parameters)
+        names = [column[0] for column in self._cursor.description or []]
+        return [dict(zip(names, row, strict=True)) for row in self._cursor.fetchall()]
+
+    def row(self, statement: Statement, parameters: Sequence[Any] = ()) -> tuple[Any, ...] | None:
+        """The first row of a query, or None."""
+        rows = self.rows(statement, parameters)
+        return rows[0] if rows else None
+
+    def value(self, statement: Statement, parameters: Sequence[Any] = ()) -> Any:
+        """The first column of the first row, or None."""
+        row = self.row(statement, parameters)
+        return None if row is None else row[0]
+
+    def arrow(self, statement: Statement, parameters: Sequence[Any] = ()) -> pa.Table:
+        """The result of a query as an Arrow table."""
+        text = _text(statement)
+        with _told(text):
+            return self._cursor.sql(text, params=list(parameters) or None).to_arrow_table()
+
+    def numpy(self, statement: Statement, parameters: Sequence[Any] = ()) -> dict[str, Any]:
+        """The result of a query, numbers without NULLs, as NumPy arrays by column name."""
+        table = self.arrow(statement, parameters)
+        return {name: array(table[name]) for name in table.column_names}
+
+    def register(self, name: str, table: pa.Table) -> None:
+        """Let statements on this connection read an Arrow table under a name, until `unregister`.
+
+        After an error there is no need to unregister: it ends the call, and the connection with it.
+        """
+        rows = min(BATCH_ROWS, max(VECTOR_ROWS, -(-len(table) // 2)))  # two threads have something to read
+        batches = table.combine_chunks().to_batches(max_chunksize=rows)
+        arrow = pa.Table.from_batches(batches, table.schema)
+        if READS_ARROW_IN_JOINS:
+            self._cursor.register(name, arrow)
+            return
+        self._cursor.register(f"{name}_in_arrow", arrow)
+        self.execute(f"CREATE OR REPLACE TEMPORARY TABLE {name} AS FROM {name}_in_arrow")
+        self._cursor.unregister(f"{name}_in_arrow")
+
+    def unregister(self, name: str) -> None:
+        """Forget a registered Arrow table."""
+        if READS_ARROW_IN_JOINS:
+            self._cursor.unregister(name)
+        else:
+            self.execute(f"DROP TABLE temp.{name}")
+
+    def interrupt(self) -> None:
+        """Stop the statement that runs, if any; called from another thread."""
+        self._cursor.interrupt()
+
+    def close(self) -> None:
+        """Close the cursor; an open transaction is rolled back."""
+        self._cursor.close()
+
+
+def script(name: str) -> str:
+    """The text of a file of the ``sql`` folder."""
+    return (SQL_FOLDER / name).read_text(encoding="utf-8")

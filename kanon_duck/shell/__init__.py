@@ -1,0 +1,1 @@
+"""The command kanon-duck: an interactive prompt, scripts, and how results look."""

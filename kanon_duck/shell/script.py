@@ -1,0 +1,110 @@
+"""Statements of a user, run one after the other, each of which Ctrl-C can stop."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor, wait
+
+import duckdb
+from rich.console import Console
+from rich.syntax import Syntax
+
+from kanon_duck.shell.rendering import TABLE_ROWS, Result, print_result
+
+SLOW = 1.0
+"""Seconds from which on a terminal is told how long a statement took."""
+
+FETCHED_ROWS = 10_000
+
+
+class Stopped(KeyboardInterrupt):
+    """Ctrl-C, once the statement it was meant for has ended; the message tells what became of it."""
+
+
+def run_script(connection: duckdb.DuckDBPyConnection, text: str, console: Console, echo: bool = False) -> None:
+    """Run every statement of a text and print what each returns.
+
+    A text that DuckDB cannot parse is refused before its first statement runs; any other error ends the
+    script at its statement, and the statements before it stay done.
+
+    Parameters
+    ----------
+    connection : DuckDBPyConnection
+        Not in use by anybody else.
+    text : str
+        SQL statements, separated by semicolons.
+    console : Console
+        Where results are printed.
+    echo : bool
+        Print each statement, with the comments before it, before it runs.
+
+    Raises
+    ------
+    duckdb.Error
+        From the first statement that fails.
+    Stopped
+        When Ctrl-C was pressed. The connection can still be used.
+    """
+    for statement in connection.extract_statements(text):
+        if echo:
+            highlighted = Syntax("", "sql", theme="ansi_dark").highlight(statement.query.strip())
+            console.print(highlighted, soft_wrap=True)
+        started = time.monotonic()
+        result = _run_in_thread(connection, statement)
+        seconds = time.monotonic() - started
+        _print_outcome(console, statement, result)
+        if console.is_terminal and seconds >= SLOW:
+            console.print(f"{seconds:.1f} s", style="dim")
+
+
+def error_message(error: BaseException) -> str:
+    """What a user is told about an error: DuckDB's message, or the one sentence of a procedure of ours."""
+    return str(error).strip().removeprefix("Invalid Input Error: ")
+
+
+def print_error(console: Console, message: str) -> None:
+    """Print a message in red, its lines as they are: DuckDB points into the statement with a caret."""
+    console.print(message, style="red", markup=False, soft_wrap=True)
+
+
+def print_stopped(console: Console, interrupt: KeyboardInterrupt) -> None:
+    """Say what Ctrl-C did, on a terminal below the ^C that it shows."""
+    if console.is_terminal:
+        console.print()
+    print_error(console, str(interrupt) or "Stopped.")
+
+
+def _print_outcome(console: Console, statement: duckdb.Statement, result: Result) -> None:
+    """Print what a query returned, how many rows a change made or changed, and nothing where that is all."""
+    changes = duckdb.ExpectedResultType.CHANGED_ROWS in statement.expected_result_type
+    if changes and result.columns == ["Count"]:
+        for (rows,) in result.rows:
+            console.print("1 row" if rows == 1 else f"{rows:,} rows", style="dim")
+    elif result.total or result.columns != ["Success"]:
+        print_result(console, result)
+
+
+def _run_in_thread(connection: duckdb.DuckDBPyConnection, statement: duckdb.Statement) -> Result:
+    """Run a statement in a thread of its own, so that the main thread is free to hear Ctrl-C."""
+    with ThreadPoolExecutor(max_workers=1) as executor:
+        running = executor.submit(_fetch, connection, statement)
+        try:
+            return running.result()
+        except KeyboardInterrupt:
+            while not running.done():
+                connection.interrupt()  # again and again: one that comes before the statement begins is lost
+                wait([running], timeout=0.05)
+            if running.exception() is None:
+                raise Stopped("Stopped; this statement had already finished.") from None
+            raise Stopped("Stopped.") from None
+
+
+def _fetch(connection: duckdb.DuckDBPyConnection, statement: duckdb.Statement) -> Result:
+    cursor = connection.execute(statement)
+    columns = [str(column[0]) for column in cursor.description or []]
+    types = [str(column[1]) for column in cursor.description or []]
+    rows = cursor.fetchmany(TABLE_ROWS)
+    total = len(rows)
+    while more := cursor.fetchmany(FETCHED_ROWS):
+        total += len(more)
+    return Result(columns, types, rows, total)

@@ -6,7 +6,7 @@ from dataclasses import astuple, dataclass
 
 import numpy as np
 
-from kanon_duck.inference.bounds import Requirement
+from kanon_duck.inference.bounds import LeastPossible
 from kanon_duck.inference.channels import vulnerable
 from kanon_duck.inference.comparison import Comparison, comparisons
 from kanon_duck.inference.exact import Exact, enumerate_all
@@ -53,7 +53,7 @@ def measure(seed: int, releases: int, kind: str, least: int = 2, by_rows: bool =
     made, value = random_series(generator, releases, kind, least, values=2 * least)
     compared = list(comparisons(made))
     codes = None if by_rows else np.arange(value.max() + 1)
-    told = vulnerable(made, [Requirement(None, codes, least)], compared)
+    told = vulnerable(made, [LeastPossible(None, codes, least)], compared)
     told_apart = [people for each in compared for people in nameable(each)]
     exact = enumerate_all(made, sets=told_apart if by_rows else ())
     left = rows_left(made, told_apart, exact) if by_rows else exact.possible().sum(axis=1)[exact.cell]

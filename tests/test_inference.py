@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 from kanon_duck.errors import KanonError
-from kanon_duck.inference.bounds import Requirement, candidates
+from kanon_duck.inference.bounds import LeastPossible, candidates
 from kanon_duck.inference.channels import Channel, channels, vulnerable
 from kanon_duck.inference.comparison import comparisons
 from kanon_duck.inference.compatibility import relation
 from kanon_duck.inference.conclusion import conclude, told
 from kanon_duck.inference.exact import enumerate_all
 from kanon_duck.inference.series import Series, series_of_classes
-from kanon_duck.inference.victim import follow
+from kanon_duck.inference.victim import trace_victim
 from tests.measured import MOST_MISSED, Measured, measure
 
 KINDS = ("inserts", "deletes", "updates")
@@ -59,7 +59,7 @@ def found(made: Series, least: int = 2, rows: bool = False) -> list[Channel]:
     """All channels of a series."""
     compared = list(comparisons(made))
     codes = None if rows else np.arange(len(made.sets.values) + 1)
-    requirement = Requirement(None if rows else "disease", codes, least)
+    requirement = LeastPossible(None if rows else "disease", codes, least)
     listed, victims = channels(made, [requirement], compared)
     named = np.zeros(made.people, bool)
     for channel in listed:
@@ -171,7 +171,7 @@ def test_following_a_victim_tells_what_narrowed() -> None:
     made, people = series(["a flu, b gout, c flu"], ["a flu, b gout", "c flu, d gout, e mumps"])
     titles = ["release 1", "release 2"]
     for exact in (False, True):
-        first, second = follow(made, people["c"], titles, exact)
+        first, second = trace_victim(made, people["c"], titles, exact)
         assert (first.class_rows, first.narrowed_by) == (3, "the class in release 1")
         np.testing.assert_allclose(first.probabilities, [2 / 3, 1 / 3])
         assert (second.class_rows, list(second.values)) == (3, [0])
@@ -181,6 +181,6 @@ def test_following_a_victim_tells_what_narrowed() -> None:
 def test_candidates_are_never_fewer_than_the_true_ones() -> None:
     made, _ = series(["a flu, b gout, c flu"], ["a flu, b gout", "c flu, d gout, e mumps"])
     concluded = conclude(made, map(told, comparisons(made)))
-    left = candidates(concluded.concluded, Requirement("disease", np.arange(3), 2))
+    left = candidates(concluded.concluded, LeastPossible("disease", np.arange(3), 2))
     exact = enumerate_all(made)
     assert (left[concluded.cell] >= exact.possible().sum(axis=1)[exact.cell]).all()

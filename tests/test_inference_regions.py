@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kanon_duck.errors import KanonError
-from kanon_duck.inference.bounds import Requirement
+from kanon_duck.inference.bounds import LeastPossible
 from kanon_duck.inference.channels import vulnerable
 from kanon_duck.inference.comparison import comparisons
 from kanon_duck.inference.exact import enumerate_all
@@ -55,7 +55,7 @@ def test_overlapping_regions_hide_something_and_the_checks_stay_true() -> None:
         made = overlapping(seed, 2 + seed % 2)
         unsure += int((np.diff(made.class_stops, prepend=0) > 1).any())
         compared = list(comparisons(made))
-        named = vulnerable(made, [Requirement("value", np.arange(3), 2)], compared)
+        named = vulnerable(made, [LeastPossible("value", np.arange(3), 2)], compared)
         exact = enumerate_all(made)
         few = exact.possible().sum(axis=1)[exact.cell] < 2
         assert not (named & ~few).any()

@@ -9,6 +9,7 @@ from typing import Any
 
 from sqlglot import exp
 
+from kanon_duck.catalog.columns import CLASS, FROM_RELEASE, TO_RELEASE, cells
 from kanon_duck.catalog.options import (
     CAPTURE,
     EFFORT,
@@ -33,9 +34,6 @@ NOT_YET: dict[str, Any] = {"patience": 3, "derive_from": None}
 """Options that belong to later versions, with the default that stands for them until then."""
 
 COLUMN = "column of the source"
-
-CLASS, FROM_RELEASE, TO_RELEASE = "kanon_class", "kanon_from_release", "kanon_to_release"
-"""Columns of released rows that readers do not see: reader class, first release, first release without them."""
 
 
 @dataclass(frozen=True)
@@ -476,8 +474,7 @@ def _check_released_names(settings: Settings) -> None:
                 "give it another name in a SELECT"
             )
     for quasi_identifier in settings.quasi_identifiers:
-        for suffix in ("_min", "_max") if quasi_identifier.hierarchy is None else ():
-            name = f"{quasi_identifier.name}{suffix}"
+        for name in cells(quasi_identifier.name, quasi_identifier.hierarchy is None)[1:]:
             if read.fold(name) in released:
                 raise KanonError(
                     f"quasi_identifiers.{quasi_identifier.name} would be released with a column {name}, which the "

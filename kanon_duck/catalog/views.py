@@ -9,8 +9,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
-from sqlglot import exp
-
+from kanon_duck.catalog.columns import cells
 from kanon_duck.catalog.settings import Settings, declared, hierarchies_used, read_settings
 from kanon_duck.errors import KanonError
 from kanon_duck.privacy.models import PrivacyModel, SensitiveAttribute, read_model
@@ -64,74 +63,12 @@ class MaskedView:
 
     def cells(self, quasi_identifier: str) -> list[str]:
         """Released columns of a quasi-identifier."""
-        numeric = self.quasi_identifiers[quasi_identifier]["type"] == "numeric"
-        suffixes = ("", "_min", "_max") if numeric else ("",)
-        return [quasi_identifier + suffix for suffix in suffixes]
+        return cells(quasi_identifier, self.quasi_identifiers[quasi_identifier]["type"] == "numeric")
 
 
 def now() -> datetime:
     """The time as the catalog records it: UTC, without a zone."""
     return datetime.now(UTC).replace(tzinfo=None)
-
-
-def members_table(view_number: int) -> str:
-    """Private table of the people of a masked view: their columns by role and number, and their class."""
-    return f"kanon_private.members_{view_number}"
-
-
-def classes_table(view_number: int) -> str:
-    """Private table of the classes of a masked view and their released cells."""
-    return f"kanon_private.classes_{view_number}"
-
-
-def diversity_table(view_number: int) -> str:
-    """Private table of how diverse each sensitive attribute is in each class that a reader sees."""
-    return f"kanon_private.diversity_{view_number}"
-
-
-def values_table(view_number: int) -> str:
-    """Private table of the categorical values that have leaf numbers in the members."""
-    return f"kanon_private.values_{view_number}"
-
-
-def changes_table(view_number: int) -> str:
-    """Private table in which triggers note the keys of changed rows."""
-    return f"kanon_private.changes_{view_number}"
-
-
-def retired_table(view_number: int) -> str:
-    """Private table of all rows that a dropped masked view has released."""
-    return f"kanon_private.retired_{view_number}"
-
-
-def stays_table(view_number: int) -> str:
-    """Private table of who was in which version of a class, for versions that have ended."""
-    return f"kanon_private.stays_{view_number}"
-
-
-def versions_table(view_number: int) -> str:
-    """Private table of versions of classes that have ended: their cells, and the releases that showed them."""
-    return f"kanon_private.versions_{view_number}"
-
-
-def vulnerable_table(view_number: int) -> str:
-    """Private table of people whom the releases so far tell too much of."""
-    return f"kanon_private.vulnerable_{view_number}"
-
-
-def history_table(name: str) -> exp.Table:
-    """Rows of earlier releases that the current one no longer has, with the releases they were in."""
-    return exp.table_(name, db="kanon_history", quoted=True)
-
-
-def history_classes_table(name: str) -> exp.Table:
-    """The cells of the classes of these rows."""
-    return exp.table_(name, db="kanon_history_classes", quoted=True)
-
-
-def released_table(name: str) -> exp.Table:
-    """The table of the current release, which the masked view shows."""
-    return exp.table_(name, db="kanon_released", quoted=True)
 
 
 def next_view_number(database: Database) -> int:
@@ -210,11 +147,11 @@ def views_over(database: Database, source: str) -> list[tuple[str, bool]]:
     )
 
 
-def record_view(database: Database, number: int, settings: Settings) -> None:
+def record_view(database: Database, view_number: int, settings: Settings) -> None:
     """Write a new masked view into the catalog."""
     schema, view = settings.view
     row = {
-        "view_number": number,
+        "view_number": view_number,
         "name": settings.name,
         "schema_name": schema,
         "view_name": view,
@@ -233,7 +170,7 @@ def new_version() -> str:
     return uuid.uuid4().hex
 
 
-def record_settings(call: Call, number: int, settings: Settings, as_made: Row) -> int:
+def record_settings(call: Call, view_number: int, settings: Settings, as_made: Row) -> int:
     """Write a version of a masked view's settings into the catalog, as the one in force; returns its number.
 
     Settings that are as before keep their version.
@@ -251,7 +188,7 @@ def record_settings(call: Call, number: int, settings: Settings, as_made: Row) -
     model = settings.model
     protected = {each.name: each.protected for each in model.attributes if each.protected}
     row = {
-        "view_number": number,
+        "view_number": view_number,
         "source": settings.source,
         "key": settings.key,
         "sensitive": json.dumps(settings.sensitive),
@@ -287,7 +224,7 @@ def record_settings(call: Call, number: int, settings: Settings, as_made: Row) -
     before = call.database.records(
         f"SELECT settings_version, {columns} FROM kanon_private.settings JOIN kanon_private.masked_views "
         "USING (view_number, settings_version) WHERE view_number = ?",
-        [number],
+        [view_number],
     )
     version = before[0].pop("settings_version") if before else 0
     if before == [row]:
@@ -295,7 +232,7 @@ def record_settings(call: Call, number: int, settings: Settings, as_made: Row) -
     version += 1
     _insert(call.database, "settings", {**row, "settings_version": version})
     call.database.execute(
-        "UPDATE kanon_private.masked_views SET settings_version = ? WHERE view_number = ?", [version, number]
+        "UPDATE kanon_private.masked_views SET settings_version = ? WHERE view_number = ?", [version, view_number]
     )
     call.database.execute("DELETE FROM kanon_private.hierarchy_uses WHERE lower(view_name) = lower(?)", [settings.name])
     for hierarchy in sorted(hierarchies_used(settings)):
@@ -386,22 +323,22 @@ def record_first_release(database: Database, view: MaskedView, release: int) -> 
     )
 
 
-def record_state(database: Database, number: int, **columns: Any) -> None:
+def record_state(database: Database, view_number: int, **columns: Any) -> None:
     """Change what `kanon.masked_views` says of a masked view, and when that was found."""
     columns["checked_at"] = now()
     assignments = ", ".join(f"{name} = ?" for name in columns)
     database.execute(
-        f"UPDATE kanon_private.masked_views SET {assignments} WHERE view_number = ?", [*columns.values(), number]
+        f"UPDATE kanon_private.masked_views SET {assignments} WHERE view_number = ?", [*columns.values(), view_number]
     )
 
 
-def record_release(database: Database, number: int, release: Row, losses: dict[str, float]) -> None:
+def record_release(database: Database, view_number: int, release: Row, losses: dict[str, float]) -> None:
     """Write a release and the information loss of each quasi-identifier into the history."""
-    _insert(database, "releases", {"view_number": number, **release})
+    _insert(database, "releases", {"view_number": view_number, **release})
     database.execute(
         "INSERT INTO kanon_private.attribute_losses (view_number, release, attribute, information_loss) "
         "SELECT ?, ?, unnest(?::VARCHAR[]), unnest(?::DOUBLE[])",
-        [number, release["release"], list(losses), list(losses.values())],
+        [view_number, release["release"], list(losses), list(losses.values())],
     )
 
 

@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlglot import exp
 
+from kanon_duck.catalog.columns import cells
 from kanon_duck.catalog.settings import QuasiIdentifier, read_quasi_identifiers
 from kanon_duck.errors import KanonError
-from kanon_duck.inference.bounds import Requirement
+from kanon_duck.inference.bounds import LeastPossible
 from kanon_duck.inference.compatibility import Part, Region, below_labels, part_of_numbers
 from kanon_duck.inference.regions import series_of_regions
 from kanon_duck.inference.rows import Names
@@ -45,8 +46,7 @@ class Audit:
 
     def cells(self, place: int) -> list[str]:
         """Private names of the released columns of a quasi-identifier."""
-        numeric = self.quasi_identifiers[place].hierarchy is None
-        return [f"quasi_identifier_{place}{suffix}" for suffix in (("", "_min", "_max") if numeric else ("",))]
+        return cells(f"quasi_identifier_{place}", self.quasi_identifiers[place].hierarchy is None)
 
     def all_cells(self) -> list[str]:
         """Private names of all cells."""
@@ -86,7 +86,7 @@ def read_released(call: Call) -> tuple[Series, Names, dict[str, Integers]]:
     return _series(call.database, audit)
 
 
-def requirements(call: Call, codes: dict[str, Integers]) -> list[Requirement]:
+def requirements(call: Call, codes: dict[str, Integers]) -> list[LeastPossible]:
     """What must stay possible, from the arguments ``k`` and ``l``."""
     given = call.arguments
     found = []
@@ -94,9 +94,9 @@ def requirements(call: Call, codes: dict[str, Integers]) -> list[Requirement]:
         diverse = read.integer(given, "l", None, 2)
         if not codes:
             raise KanonError("l is given without sensitive columns: name these, or give k")
-        found += [Requirement(name, values, diverse) for name, values in codes.items()]
+        found += [LeastPossible(name, values, diverse) for name, values in codes.items()]
     if given.get("k") is not None:
-        found.append(Requirement(None, None, read.integer(given, "k", None, 2)))
+        found.append(LeastPossible(None, None, read.integer(given, "k", None, 2)))
     if not found:
         raise KanonError("k and l are missing: say what every set of people must have, as in l => 2")
     return found
@@ -146,7 +146,8 @@ def _read_release(call: Call, audit: Audit, number: int, text: str) -> None:
     for place, each in enumerate(audit.quasi_identifiers):
         selected.append(exp.cast(column(each.name), "VARCHAR").as_(f"quasi_identifier_{place}"))
         if each.hierarchy is None:
-            selected += [column(each.name + end).as_(f"quasi_identifier_{place}{end}") for end in ("_min", "_max")]
+            bounds = zip(cells(each.name, True)[1:], audit.cells(place)[1:], strict=True)
+            selected += [column(released).as_(private) for released, private in bounds]
     for name, shown in zip(audit.own(), audit.sensitive + audit.keep, strict=True):
         selected.append(exp.cast(column(shown), "VARCHAR").as_(name))
     rows = exp.select(*selected).from_(query.subquery("released"))

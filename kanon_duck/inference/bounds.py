@@ -13,7 +13,7 @@ from kanon_duck.kernels.bounds import common_values, tighten
 
 
 @dataclass(frozen=True)
-class Requirement:
+class LeastPossible:
     """What every set of people must have that an intruder can tell apart.
 
     Attributes
@@ -105,7 +105,7 @@ def tightened(cells: Cells, links: Integers, known: Sets) -> Cells:
     return Cells(cells.sizes, cells.set_stops, cells.sets, left)
 
 
-def candidates(cells: Cells, requirement: Requirement) -> Integers:
+def candidates(cells: Cells, requirement: LeastPossible) -> Integers:
     """How many rows, or values of an attribute, may still be those of a person of each cell."""
     cell, codes = cells.cell(), requirement.codes
     if codes is None:

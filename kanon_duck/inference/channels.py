@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_duck.inference.bounds import Cells, Requirement, candidates
+from kanon_duck.inference.bounds import Cells, LeastPossible, candidates
 from kanon_duck.inference.comparison import Comparison
 from kanon_duck.inference.conclusion import Conclusion, Told, conclude, told
 from kanon_duck.inference.series import NOBODY, Integers, Series, slices
@@ -33,7 +33,7 @@ class Channel:
     kind : str
     first, second : int
         The releases that tell it; the first and the last of all for a series.
-    requirement : Requirement
+    requirement : LeastPossible
     people : int64
     candidates : int
         How many values, or rows, stay possible.
@@ -46,7 +46,7 @@ class Channel:
     kind: str
     first: int
     second: int
-    requirement: Requirement
+    requirement: LeastPossible
     people: Integers
     candidates: int
     values: Integers
@@ -55,7 +55,7 @@ class Channel:
 
 
 def channels(
-    series: Series, requirements: list[Requirement], compared: Iterable[Comparison]
+    series: Series, requirements: list[LeastPossible], compared: Iterable[Comparison]
 ) -> tuple[list[Channel], NDArray[np.bool_]]:
     """All channels of a series, each told once, where two releases tell it first.
 
@@ -82,7 +82,7 @@ def channels(
     return found, np.asarray(victims.any(axis=0))
 
 
-def vulnerable(series: Series, requirements: list[Requirement], compared: Iterable[Comparison]) -> NDArray[np.bool_]:
+def vulnerable(series: Series, requirements: list[LeastPossible], compared: Iterable[Comparison]) -> NDArray[np.bool_]:
     """Who is the victim of any channel, by person."""
     found = np.zeros(series.people, bool)
     collected: list[Told] = []
@@ -98,7 +98,7 @@ def vulnerable(series: Series, requirements: list[Requirement], compared: Iterab
     return found
 
 
-def _single(series: Series, requirement: Requirement, victims: NDArray[np.bool_]) -> list[Channel]:
+def _single(series: Series, requirement: LeastPossible, victims: NDArray[np.bool_]) -> list[Channel]:
     """Classes that break the requirement by themselves."""
     numbers = np.arange(len(series.sets))
     few = candidates(Cells(np.zeros_like(numbers), numbers + 1, numbers, series.sets), requirement)
@@ -119,7 +119,7 @@ def _single(series: Series, requirement: Requirement, victims: NDArray[np.bool_]
     return found
 
 
-def _between(comparison: Comparison, requirement: Requirement, victims: NDArray[np.bool_]) -> list[Channel]:
+def _between(comparison: Comparison, requirement: LeastPossible, victims: NDArray[np.bool_]) -> list[Channel]:
     """What two releases tell of people of whom no earlier ones have told as much."""
     at_sight = candidates(comparison.compared, requirement)
     left = candidates(comparison.concluded, requirement)
@@ -154,7 +154,7 @@ def _partners(these: Integers, others: Integers, own: int, other: int) -> Intege
 
 
 def _of_all(
-    series: Series, conclusion: Conclusion, requirement: Requirement, victims: NDArray[np.bool_]
+    series: Series, conclusion: Conclusion, requirement: LeastPossible, victims: NDArray[np.bool_]
 ) -> list[Channel]:
     """What all releases tell together of people of whom no two tell as much."""
     left = candidates(conclusion.concluded, requirement)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sqlglot import exp
 
 from kanon_duck.catalog.settings import Settings
-from kanon_duck.catalog.views import (
+from kanon_duck.catalog.tables import (
     classes_table,
     members_table,
     stays_table,
@@ -19,7 +19,7 @@ from kanon_duck.catalog.views import (
     versions_table,
     vulnerable_table,
 )
-from kanon_duck.inference.bounds import Requirement
+from kanon_duck.inference.bounds import LeastPossible
 from kanon_duck.inference.channels import vulnerable
 from kanon_duck.inference.comparison import comparisons
 from kanon_duck.inference.compatibility import Part, Region, below_labels, part_of_numbers
@@ -47,7 +47,7 @@ Columns = dict[str, NDArray[Any]]
 
 
 @dataclass(frozen=True)
-class Recorded:
+class OwnSeries:
     """The series of one masked view or more, or a part of it.
 
     Attributes
@@ -68,34 +68,36 @@ class Recorded:
     codes: dict[str, Integers]
 
 
-def requirements(model: PrivacyModel, codes: dict[str, Integers]) -> list[Requirement]:
+def requirements(model: PrivacyModel, codes: dict[str, Integers]) -> list[LeastPossible]:
     """What every set of people that can be told apart must have: rows, and values of each sensitive attribute.
 
     Models on frequencies and distances are not looked at; nodes that stand for several values are not either.
     """
-    found = [Requirement(None, None, model.k)]
+    found = [LeastPossible(None, None, model.k)]
     least = max(model.l or 0, model.p or 0)
     if least:
-        found += [Requirement(attribute.name, codes[attribute.name], least) for attribute in model.attributes]
+        found += [LeastPossible(attribute.name, codes[attribute.name], least) for attribute in model.attributes]
     return found
 
 
-def read_stays(database: Database, number: int, settings: Settings, release: int, people: str | None = None) -> Columns:
+def read_stays(
+    database: Database, view_number: int, settings: Settings, release: int, people: str | None = None
+) -> Columns:
     """Read who was in which version of a class, up to a release that is written already.
 
     Parameters
     ----------
-    number, release : int
+    view_number, release : int
         Of the masked view, and its current release.
     people : str, optional
         SQL for a relation with a column ``person``: read only what has to do with these, all versions of classes that
         they have been in, and the present classes of everybody in those. By default everything.
     """
-    _collect(database, number, settings, release, people)
+    _collect(database, view_number, settings, release, people)
     return database.numpy(f"FROM {STAYS}")
 
 
-def recorded(attributes: list[str], views: list[tuple[int, Columns]]) -> Recorded:
+def series_of_stays(attributes: list[str], views: list[tuple[int, Columns]]) -> OwnSeries:
     """Put stays together to a series.
 
     Parameters
@@ -120,7 +122,7 @@ def recorded(attributes: list[str], views: list[tuple[int, Columns]]) -> Recorde
         len(people), int(offsets[-1]), person_number, group, first_release[of_version], ends, value_number[of_person]
     )
     codes = {name: _numbered(stays[f"code_{place}"][of_value])[2] for place, name in enumerate(attributes)}
-    return Recorded(series, people, values, codes)
+    return OwnSeries(series, people, values, codes)
 
 
 def _numbered(hashes: NDArray[Any]) -> tuple[NDArray[np.uint64], Integers, Integers]:
@@ -129,16 +131,16 @@ def _numbered(hashes: NDArray[Any]) -> tuple[NDArray[np.uint64], Integers, Integ
     return distinct, first, number.astype(np.int64)
 
 
-def current_people(number: int, settings: Settings) -> str:
+def current_people(view_number: int, settings: Settings) -> str:
     """SQL for the people of the current release: who, in which class, and what is released of each."""
     own = ", ".join([f"{person(settings)} AS person", "reader_class", "from_release", *own_columns(settings)])
-    classes = f"(SELECT class, reader_class, from_release FROM {classes_table(number)})"
-    return f"(SELECT {own} FROM {members_table(number)} JOIN {classes} USING (class))"
+    classes = f"(SELECT class, reader_class, from_release FROM {classes_table(view_number)})"
+    return f"(SELECT {own} FROM {members_table(view_number)} JOIN {classes} USING (class))"
 
 
-def companions(number: int, settings: Settings, person_number: int) -> str:
+def companions(view_number: int, settings: Settings, person_number: int) -> str:
     """SQL for the people who are, or have been, in a class with a person; for ``people`` of `read_stays`."""
-    now, stays = current_people(number, settings), stays_table(number)
+    now, stays = current_people(view_number, settings), stays_table(view_number)
     of_person = f"WHERE person = {person_number}"
     return (
         f"(SELECT person FROM {now} SEMI JOIN (SELECT reader_class FROM {now} {of_person}) USING (reader_class) "
@@ -147,9 +149,9 @@ def companions(number: int, settings: Settings, person_number: int) -> str:
     )
 
 
-def _collect(database: Database, number: int, settings: Settings, release: int, people: str | None) -> None:
+def _collect(database: Database, view_number: int, settings: Settings, release: int, people: str | None) -> None:
     """Put the stays together that are to be looked at."""
-    now, stays = current_people(number, settings), stays_table(number)
+    now, stays = current_people(view_number, settings), stays_table(view_number)
     columns = typed_columns(settings, "sensitive", "kept")
     hashes = "".join(f", {hash_of([column])} AS code_{place}" for place, column in enumerate(columns))
     numbered = f"person, reader_class, {_hash_of_value(settings)} AS value{hashes}"
@@ -161,7 +163,7 @@ def _collect(database: Database, number: int, settings: Settings, release: int, 
             f"FROM {stays} SEMI JOIN temp.kanon_near USING (person)"
         )
         chosen = "SEMI JOIN temp.kanon_touched USING (reader_class, from_release)"
-    versions = f"(SELECT reader_class, from_release, to_release FROM {versions_table(number)})"
+    versions = f"(SELECT reader_class, from_release, to_release FROM {versions_table(view_number)})"
     database.execute(
         f"CREATE OR REPLACE TEMPORARY TABLE {STAYS} AS SELECT {numbered}, from_release, to_release "
         f"FROM {stays} {chosen} JOIN {versions} USING (reader_class, from_release)"
@@ -204,17 +206,17 @@ class ViewNames:
     keys: Columns
 
 
-def read_names(database: Database, number: int, settings: Settings, release: int) -> ViewNames:
+def read_names(database: Database, view_number: int, settings: Settings, release: int) -> ViewNames:
     """Read what is written for the stays that `read_stays` has just read."""
     quasi = ", ".join(
         f"{exp.Literal.string(each.name + ' ').sql(dialect='duckdb')} || coalesce(quasi_identifier_{place}, 'NULL')"
         for place, each in enumerate(settings.quasi_identifiers)
     )
     cells = ", ".join(["reader_class", "from_release", *cell_columns(settings)])
-    classes = f"SELECT DISTINCT ON (reader_class) {cells} FROM {classes_table(number)}"
+    classes = f"SELECT DISTINCT ON (reader_class) {cells} FROM {classes_table(view_number)}"
     database.execute(
         f"CREATE OR REPLACE TEMPORARY TABLE {CELLS} AS SELECT {cells}, concat_ws(', ', {quasi}) AS label FROM ("
-        f"SELECT {cells} FROM {versions_table(number)} UNION ALL {classes}) "
+        f"SELECT {cells} FROM {versions_table(view_number)} UNION ALL {classes}) "
         f"SEMI JOIN {STAYS} USING (reader_class, from_release)"
     )
     columns = own_columns(settings)
@@ -222,7 +224,7 @@ def read_names(database: Database, number: int, settings: Settings, release: int
     texts = [f"concat_ws(', ', {', '.join(shown)})" if shown else "'a row'", *shown]
     selected = ", ".join(f"any_value({text}) AS text_{place}" for place, text in enumerate(texts))
     own = ", ".join(columns) if columns else "NULL"
-    held = f"(SELECT {own} FROM {stays_table(number)} UNION ALL SELECT {own} FROM {members_table(number)})"
+    held = f"(SELECT {own} FROM {stays_table(view_number)} UNION ALL SELECT {own} FROM {members_table(view_number)})"
     value = f"{_hash_of_value(settings)} AS value"
     key = key_text([(name, exp.column(f"key_{place}")) for place, name in enumerate(settings.key)])
     texts_of_values = database.arrow(
@@ -231,11 +233,11 @@ def read_names(database: Database, number: int, settings: Settings, release: int
     )
     keys = database.arrow(
         f"SELECT {person(settings)} AS person, {key.sql(dialect='duckdb')} AS key "
-        f"FROM {members_table(number)} ORDER BY person"
+        f"FROM {members_table(view_number)} ORDER BY person"
     )
     return ViewNames(
         [label for (label,) in database.rows(f"SELECT label FROM {CELLS} {IN_ORDER}")],
-        _regions(database, number, settings),
+        _regions(database, view_number, settings),
         _columns(texts_of_values),
         _columns(keys),
     )
@@ -249,7 +251,7 @@ def _columns(table: pa.Table) -> Columns:
     }
 
 
-def _regions(database: Database, number: int, settings: Settings) -> list[Region]:
+def _regions(database: Database, view_number: int, settings: Settings) -> list[Region]:
     """The regions of the versions of classes; of a label, as far as members have had values below it."""
     parts: list[list[Part]] = []
     for place, each in enumerate(settings.quasi_identifiers):
@@ -258,13 +260,15 @@ def _regions(database: Database, number: int, settings: Settings) -> list[Region
             rows = database.rows(f"SELECT {name}, {name}_min, {name}_max FROM {CELLS} {IN_ORDER}")
             parts.append([part_of_numbers(*row) for row in rows])
         else:
-            known = f"(SELECT value FROM {values_table(number)} WHERE quasi_identifier = {place} UNION SELECT NULL)"
+            known = (
+                f"(SELECT value FROM {values_table(view_number)} WHERE quasi_identifier = {place} UNION SELECT NULL)"
+            )
             covered = below_labels(database, each.hierarchy, name, CELLS, known)
             parts.append([covered[label] for (label,) in database.rows(f"SELECT {name} FROM {CELLS} {IN_ORDER}")])
     return [list(region) for region in zip(*parts, strict=True)]
 
 
-def names_of(recorded: Recorded, views: list[tuple[str, int, ViewNames]]) -> Names:
+def names_of(own: OwnSeries, views: list[tuple[str, int, ViewNames]]) -> Names:
     """What is written for the numbers of a series, from the name, the releases and the names of each view."""
     numbers = [release for _, releases, _ in views for release in range(1, releases + 1)]
     titles = [
@@ -272,15 +276,15 @@ def names_of(recorded: Recorded, views: list[tuple[str, int, ViewNames]]) -> Nam
         for name, releases, _ in views
         for release in range(1, releases + 1)
     ]
-    attributes = [None, *recorded.codes]
-    values: dict[str | None, NDArray[Any]] = {name: np.empty(len(recorded.value), object) for name in attributes}
-    keys = np.full(len(recorded.person), None, object)
+    attributes = [None, *own.codes]
+    values: dict[str | None, NDArray[Any]] = {name: np.empty(len(own.value), object) for name in attributes}
+    keys = np.full(len(own.person), None, object)
     for _, _, names in views:
-        places = np.searchsorted(recorded.value, names.texts["value"])
+        places = np.searchsorted(own.value, names.texts["value"])
         for place, texts in enumerate(values.values()):
             texts[places] = names.texts[f"text_{place}"]
-        known = np.isin(names.keys["person"], recorded.person)
-        keys[np.searchsorted(recorded.person, names.keys["person"][known])] = names.keys["key"][known]
+        known = np.isin(names.keys["person"], own.person)
+        keys[np.searchsorted(own.person, names.keys["person"][known])] = names.keys["key"][known]
     labels = [label for _, _, names in views for label in names.labels]
     regions = [region for _, _, names in views for region in names.regions]
     return Names(numbers, titles, labels, {name: list(texts) for name, texts in values.items()}, regions, list(keys))
@@ -297,14 +301,14 @@ NOT_COUNTED = (
 """What the owner is told of such a release."""
 
 
-def _counted(database: Database, number: int, release: int) -> bool:
+def _counted(database: Database, view_number: int, release: int) -> bool:
     """Whether the vulnerable rows of a release were counted."""
     query = "SELECT vulnerable_rows FROM kanon_private.releases WHERE view_number = ? AND release = ?"
-    return database.value(query, [number, release]) is not None
+    return database.value(query, [view_number, release]) is not None
 
 
 def count_vulnerable(
-    call: Call, number: int, settings: Settings, release: int, near: bool
+    call: Call, view_number: int, settings: Settings, release: int, near: bool
 ) -> tuple[int | None, list[str]]:
     """How many rows of the current release are those of people of whom the releases so far tell too much.
 
@@ -327,15 +331,15 @@ def count_vulnerable(
         return None, []
     if release == 1:
         return 0, []
-    database, table = call.database, vulnerable_table(number)
-    now = current_people(number, settings)
-    near = near and _counted(database, number, release - 1)
+    database, table = call.database, vulnerable_table(view_number)
+    now = current_people(view_number, settings)
+    near = near and _counted(database, view_number, release - 1)
     people = database.value(f"SELECT count(*) FROM {now}" + (f" WHERE from_release = {release}" if near else ""))
     if people > MOST_PEOPLE:
         return None, [NOT_COUNTED]
     near_by = f"(SELECT person FROM {now} WHERE from_release = {release})" if near else None
-    stays = read_stays(database, number, settings, release, near_by)
-    known = recorded([*settings.sensitive, *settings.keep], [(release, stays)])
+    stays = read_stays(database, view_number, settings, release, near_by)
+    known = series_of_stays([*settings.sensitive, *settings.keep], [(release, stays)])
     compared = comparisons(known.series, [release - 1] if near else None, call.checkpoint)
     found = vulnerable(known.series, requirements(settings.model, known.codes), compared)
     if not near:

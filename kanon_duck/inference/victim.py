@@ -14,7 +14,7 @@ from kanon_duck.inference.series import NOBODY, Integers, Series, Sets, slices
 
 
 @dataclass(frozen=True)
-class Step:
+class AttackStep:
     """What is known after a release and all before it.
 
     Attributes
@@ -36,7 +36,7 @@ class Step:
     narrowed_by: str | None
 
 
-def follow(series: Series, victim: int, titles: list[str], exact: bool) -> list[Step]:
+def trace_victim(series: Series, victim: int, titles: list[str], exact: bool) -> list[AttackStep]:
     """Follow a person who has a class in some release; nothing is known before the first of these.
 
     Parameters
@@ -53,7 +53,7 @@ def follow(series: Series, victim: int, titles: list[str], exact: bool) -> list[
     KanonError
         When there are too many assignments to look at.
     """
-    steps: list[Step] = []
+    steps: list[AttackStep] = []
     collected: list[Told] = []
     possible: Integers | None = None
     groups = series.group[series.person == victim]
@@ -68,7 +68,7 @@ def follow(series: Series, victim: int, titles: list[str], exact: bool) -> list[
         narrowed_by = _cause(series, victim, own, possible, values, new, titles, release)
         rows = None if own == NOBODY else int(series.contents.counts[_entries(series.contents, own)].sum())
         possible = values
-        steps.append(Step(release, rows, values, probabilities, narrowed_by))
+        steps.append(AttackStep(release, rows, values, probabilities, narrowed_by))
     return steps
 
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 from kanon_duck.catalog.settings import Settings
 from kanon_duck.catalog.views import MaskedView, find_view, stored_settings
 from kanon_duck.errors import KanonError
-from kanon_duck.inference.bounds import Requirement
-from kanon_duck.inference.own_history import names_of, read_names, read_stays, recorded, requirements
+from kanon_duck.inference.bounds import LeastPossible
+from kanon_duck.inference.own_history import names_of, read_names, read_stays, requirements, series_of_stays
 from kanon_duck.inference.rows import Names
 from kanon_duck.inference.series import Series
 from kanon_duck.release.stays import has_history
@@ -16,7 +16,7 @@ from kanon_duck.runtime import arguments as read
 from kanon_duck.runtime.call import Call
 
 
-def read_views(call: Call, names: list[str]) -> tuple[Series, Names, list[Requirement]]:
+def read_views(call: Call, names: list[str]) -> tuple[Series, Names, list[LeastPossible]]:
     """Read the whole series of some masked views, and what their people must be left with.
 
     Releases of several views are one series: those of the first, then those of the next. What is required is the
@@ -51,7 +51,7 @@ def read_views(call: Call, names: list[str]) -> tuple[Series, Names, list[Requir
     for view, settings in found:
         stays.append((view.release, read_stays(call.database, view.number, settings, view.release)))
         written.append((view.name, view.release, read_names(call.database, view.number, settings, view.release)))
-    known = recorded([*first.sensitive, *first.keep], stays)
+    known = series_of_stays([*first.sensitive, *first.keep], stays)
     strictest = replace(
         first.model,
         k=max(settings.model.k for _, settings in found),

@@ -16,12 +16,13 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from sqlglot import exp
 
+from kanon_duck.catalog.columns import private_names
 from kanon_duck.catalog.settings import QuasiIdentifier, Settings
 from kanon_duck.encoding.microdata import Attribute, CategoricalAttribute, Microdata, NumericAttribute, encoding_of
 from kanon_duck.encoding.numeric import FLOATS, INTEGERS, LARGEST_FLOAT_STEPS, UNITS_PER_DAY, Step, read_step
 from kanon_duck.errors import KanonError
 from kanon_duck.hierarchy import BoundHierarchy, bind, canonical_text, extended, remedy, resembling_leaves
-from kanon_duck.intake.snapshot import SNAPSHOT, private_names, refuse_repeated_keys
+from kanon_duck.intake.snapshot import SNAPSHOT, refuse_repeated_keys
 from kanon_duck.privacy.sensitive import codes_of, reading
 from kanon_duck.runtime.arguments import shown
 from kanon_duck.runtime.arrow import array, filled, in_one_piece, texts
@@ -54,7 +55,7 @@ class Known:
     members: str
 
 
-class Coded(NamedTuple):
+class EncodedSnapshot(NamedTuple):
     """The rows of the snapshot, encoded.
 
     Attributes
@@ -73,7 +74,7 @@ class Coded(NamedTuple):
     warnings: list[str]
 
 
-def encode(database: Database, settings: Settings, known: Known | None = None) -> Coded:
+def encode(database: Database, settings: Settings, known: Known | None = None) -> EncodedSnapshot:
     """Encode the quasi-identifiers of the snapshot.
 
     Cost: one pass over the snapshot for the domains, one to read codes into NumPy arrays.
@@ -96,15 +97,15 @@ def encode(database: Database, settings: Settings, known: Known | None = None) -
     selected = ["snapshot.rowid AS row", f"hash({_identity(settings)}) AS identity"]
     joins: list[str] = []
     numeric: dict[int, dict[str, Any]] = {}
-    for number, quasi_identifier in enumerate(settings.quasi_identifiers):
+    for place, quasi_identifier in enumerate(settings.quasi_identifiers):
         if quasi_identifier.hierarchy is None:
-            plan = _plan_numeric(database, number, quasi_identifier, known, warnings)
-            numeric[number] = plan
+            plan = _plan_numeric(database, place, quasi_identifier, known, warnings)
+            numeric[place] = plan
             selected += plan["selected"]
             joins += plan["joins"]
         else:
-            text = canonical_text(exp.column(f"quasi_identifier_{number}", "snapshot"), quasi_identifier.column_type)
-            selected.append(f"{text.sql(dialect='duckdb')} AS text_{number}")
+            text = canonical_text(exp.column(f"quasi_identifier_{place}", "snapshot"), quasi_identifier.column_type)
+            selected.append(f"{text.sql(dialect='duckdb')} AS text_{place}")
     of_models, joined = reading(database, settings.model, SNAPSHOT, "snapshot")
     query = f"SELECT {', '.join(selected + of_models)} FROM {SNAPSHOT} AS snapshot {' '.join(joins + joined)}"
     data, text_columns = _read(database, query)
@@ -112,16 +113,16 @@ def encode(database: Database, settings: Settings, known: Known | None = None) -
     if settings.key and repeated.any():
         refuse_repeated_keys(database, settings)
     bound = {
-        number: _bind(database, number, settings.quasi_identifiers[number], known, column.different)
-        for number, column in text_columns.items()
+        place: _bind(database, place, settings.quasi_identifiers[place], known, column.different)
+        for place, column in text_columns.items()
     }
 
-    def attribute(number: int) -> Attribute:
-        name = settings.quasi_identifiers[number].name
-        if number in numeric:
-            return _numeric_attribute(name, number, numeric[number], data).take(order)
-        hierarchy, leaf = bound[number]
-        return CategoricalAttribute(name, hierarchy, leaf.take(text_columns[number].numbers.take(order)))
+    def attribute(place: int) -> Attribute:
+        name = settings.quasi_identifiers[place].name
+        if place in numeric:
+            return _numeric_attribute(name, place, numeric[place], data).take(order)
+        hierarchy, leaf = bound[place]
+        return CategoricalAttribute(name, hierarchy, leaf.take(text_columns[place].numbers.take(order)))
 
     attributes = each(attribute, range(len(settings.quasi_identifiers)))
     encoding = encoding_of(attributes, settings.weights_in_order(), len(order))
@@ -130,7 +131,7 @@ def encode(database: Database, settings: Settings, known: Known | None = None) -
         sensitive = sensitive.take(order)
     row = data["row"][order]
     row -= row.min(initial=np.iinfo(np.int64).max)  # rowids of new rows in a transaction are large, but have no gaps
-    return Coded(Microdata(attributes, encoding, sensitive), row, warnings)
+    return EncodedSnapshot(Microdata(attributes, encoding, sensitive), row, warnings)
 
 
 def _identity(settings: Settings) -> str:
@@ -140,11 +141,11 @@ def _identity(settings: Settings) -> str:
 
 
 def _plan_numeric(
-    database: Database, number: int, quasi_identifier: QuasiIdentifier, known: Known | None, warnings: list[str]
+    database: Database, place: int, quasi_identifier: QuasiIdentifier, known: Known | None, warnings: list[str]
 ) -> dict[str, Any]:
     """Step, domain and the SQL that reads the codes of one numeric quasi-identifier."""
     name, column_type = quasi_identifier.name, quasi_identifier.column_type
-    column = f"snapshot.quasi_identifier_{number}"
+    column = f"snapshot.quasi_identifier_{place}"
     _refuse_endless(database, name, column_type, column)
     if known is None:
         _refuse_unrounded(database, quasi_identifier, column)
@@ -167,12 +168,12 @@ def _plan_numeric(
         warnings.append(f"{outside} rows of {name} lie outside its domain: their information loss counts at most 1")
 
     plan: dict[str, Any] = {"step": step, "domain": domain, "ranks": None, "joins": []}
-    missing = f"{column} IS NULL AS missing_{number}"
+    missing = f"{column} IS NULL AS missing_{place}"
     span = (min(observed[0], domain[0]), max(observed[1], domain[1]))
-    if not _coded_by_rank(database, number, name, span, known):
+    if not _coded_by_rank(database, place, name, span, known):
         codes = [f"coalesce(CAST({steps} - ({domain[0]}) AS BIGINT), 0)" for steps in (low, high)]
     else:
-        table = f"temp.kanon_ranks_{number}"
+        table = f"temp.kanon_ranks_{place}"
         ends = f"SELECT CAST({domain[0]} AS HUGEINT) AS step UNION SELECT CAST({domain[1]} AS HUGEINT)"
         occurring = (
             f"SELECT {low} FROM {SNAPSHOT} AS snapshot WHERE {column} IS NOT NULL "
@@ -180,17 +181,17 @@ def _plan_numeric(
         )
         if known is not None:
             stored = ("low", "high") if low != high else ("low",)
-            ends += "".join(f" UNION SELECT {end}_{number} FROM {known.members}" for end in stored)
+            ends += "".join(f" UNION SELECT {end}_{place} FROM {known.members}" for end in stored)
         database.execute(
             f"CREATE OR REPLACE TEMPORARY TABLE {table} AS SELECT row_number() OVER (ORDER BY step) - 1 AS code, step "
             f"FROM ({ends} UNION {occurring}) WHERE step IS NOT NULL"
         )
         plan["ranks"] = table
         plan["joins"] = [
-            f"LEFT JOIN {table} AS low_{number} ON low_{number}.step = {low}",
-            f"LEFT JOIN {table} AS high_{number} ON high_{number}.step = {high}",
+            f"LEFT JOIN {table} AS low_{place} ON low_{place}.step = {low}",
+            f"LEFT JOIN {table} AS high_{place} ON high_{place}.step = {high}",
         ]
-        codes = [f"coalesce(low_{number}.code, 0)", f"coalesce(high_{number}.code, 0)"]
+        codes = [f"coalesce(low_{place}.code, 0)", f"coalesce(high_{place}.code, 0)"]
         # halves, because the difference of two HUGEINTs may be none
         width = domain[1] // 2 - domain[0] // 2
         plan["positions"] = database.numpy(
@@ -200,18 +201,18 @@ def _plan_numeric(
         plan["domain_codes"] = database.rows(
             f"SELECT min(code) FILTER (step = {domain[0]}), min(code) FILTER (step = {domain[1]}) FROM {table}"
         )[0]
-    plan["selected"] = [f"{codes[0]} AS low_{number}", missing]
+    plan["selected"] = [f"{codes[0]} AS low_{place}", missing]
     if low != high:
-        plan["selected"].append(f"{codes[1]} AS high_{number}")
+        plan["selected"].append(f"{codes[1]} AS high_{place}")
     return plan
 
 
-def _coded_by_rank(database: Database, number: int, name: str, span: tuple[int, int], known: Known | None) -> bool:
+def _coded_by_rank(database: Database, place: int, name: str, span: tuple[int, int], known: Known | None) -> bool:
     """Whether codes are ranks: where steps are too many, from the first release on."""
     wide = span[1] - span[0] >= EXACT_STEPS
     if known is None:
         return wide
-    stored = database.value(f"SELECT typeof(low_{number}) FROM {known.members} LIMIT 1")
+    stored = database.value(f"SELECT typeof(low_{place}) FROM {known.members} LIMIT 1")
     if wide and stored != RANKED_TYPE:
         raise KanonError(
             f"{name} has values so far outside its domain that they cannot be counted in steps of it: "
@@ -240,10 +241,10 @@ def _observed_steps(
     return None if first is None else (int(first), int(last))
 
 
-def _numeric_attribute(name: str, number: int, plan: dict[str, Any], data: dict[str, Any]) -> NumericAttribute:
+def _numeric_attribute(name: str, place: int, plan: dict[str, Any], data: dict[str, Any]) -> NumericAttribute:
     """The encoded column of one numeric quasi-identifier, from what the plan's SQL has read."""
-    low, missing = data[f"low_{number}"], data[f"missing_{number}"]
-    high = data.get(f"high_{number}", low)
+    low, missing = data[f"low_{place}"], data[f"missing_{place}"]
+    high = data.get(f"high_{place}", low)
     first, last = plan["domain"]
     if plan["ranks"] is None:
         return NumericAttribute(name, plan["step"], low, high, missing, (0, last - first), first)
@@ -324,16 +325,16 @@ def _numbered(column: pa.ChunkedArray) -> Texts:
 
 
 def _bind(
-    database: Database, number: int, quasi_identifier: QuasiIdentifier, known: Known | None, values: pa.Array
+    database: Database, place: int, quasi_identifier: QuasiIdentifier, known: Known | None, values: pa.Array
 ) -> tuple[BoundHierarchy, NDArray[np.int32]]:
     """The hierarchy of a categorical quasi-identifier over its values, after those known; leaf of each, and of NULL."""
     assert quasi_identifier.hierarchy is not None
     if known is None:
         bound = bind(database, quasi_identifier.hierarchy, values)
         if len(bound.missing):
-            _refuse_missing(database, number, quasi_identifier, bound.missing)
+            _refuse_missing(database, place, quasi_identifier, bound.missing)
     else:
-        bound = known.hierarchies[number]
+        bound = known.hierarchies[place]
     leaf = pc.index_in(values, bound.values)
     if leaf.null_count:
         bound = extended(bound, bind(database, quasi_identifier.hierarchy, values.filter(pc.is_null(leaf))))
@@ -341,9 +342,9 @@ def _bind(
     return bound, np.append(array(filled(leaf, UNKNOWN_LEAF)), np.int32(NULL_LEAF))
 
 
-def _refuse_missing(database: Database, number: int, quasi_identifier: QuasiIdentifier, missing: list[str]) -> None:
+def _refuse_missing(database: Database, place: int, quasi_identifier: QuasiIdentifier, missing: list[str]) -> None:
     """Refuse values without a leaf, naming the first of them, their rows, and near misses."""
-    text = canonical_text(exp.column(f"quasi_identifier_{number}"), quasi_identifier.column_type).sql(dialect="duckdb")
+    text = canonical_text(exp.column(f"quasi_identifier_{place}"), quasi_identifier.column_type).sql(dialect="duckdb")
     missing_values = pa.table({"value": texts(missing)})
     database.register("missing_values", missing_values)
     counts = database.rows(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from kanon_duck.catalog.columns import private_names
 from kanon_duck.catalog.settings import Settings
-from kanon_duck.intake.snapshot import private_names
 
 NO_HASH = "CAST(0 AS UBIGINT)"
 

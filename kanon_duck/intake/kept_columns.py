@@ -22,9 +22,9 @@ def check_kept(database: Database, settings: Settings) -> None:
     KanonError
         With the column and the reason.
     """
-    for number, name in enumerate(settings.keep):
+    for place, name in enumerate(settings.keep):
         if name not in settings.allow_unsafe_keep:
-            reason = _rare(database, SNAPSHOT, number, settings.model.k) or _linked(database, number, settings)
+            reason = _rare(database, SNAPSHOT, place, settings.model.k) or _linked(database, place, settings)
             if reason:
                 raise KanonError(
                     f"keep names {name}, which {reason}: make it a quasi-identifier, leave it out, "
@@ -46,8 +46,8 @@ def rare_kept_values(database: Database, settings: Settings, released: str) -> l
     A refresh does not stop for them: the columns were judged harmless when the owner chose them.
     """
     reasons = {
-        name: _rare(database, released, number, settings.model.k)
-        for number, name in enumerate(settings.keep)
+        name: _rare(database, released, place, settings.model.k)
+        for place, name in enumerate(settings.keep)
         if name not in settings.allow_unsafe_keep
     }
     return [
@@ -55,18 +55,18 @@ def rare_kept_values(database: Database, settings: Settings, released: str) -> l
     ]
 
 
-def _rare(database: Database, rows: str, number: int, k: int) -> str | None:
+def _rare(database: Database, rows: str, place: int, k: int) -> str | None:
     """Says whether a kept column has values in fewer than k rows of a relation."""
     rare = database.value(
-        f"SELECT count(*) FROM (SELECT 1 FROM {rows} GROUP BY {as_shown(f'kept_{number}')} HAVING count(*) < {int(k)})"
+        f"SELECT count(*) FROM (SELECT 1 FROM {rows} GROUP BY {as_shown(f'kept_{place}')} HAVING count(*) < {int(k)})"
     )
     return f"has {rare} values that stand in fewer than {k} rows" if rare else None
 
 
-def _linked(database: Database, number: int, settings: Settings) -> str | None:
+def _linked(database: Database, place: int, settings: Settings) -> str | None:
     """Says whether a kept column and a quasi-identifier tell each other."""
     for other, quasi_identifier in enumerate(settings.quasi_identifiers):
-        kept, quasi = as_shown(f"kept_{number}"), as_shown(f"quasi_identifier_{other}")
+        kept, quasi = as_shown(f"kept_{place}"), as_shown(f"quasi_identifier_{other}")
         if _determines(database, kept, quasi):
             return f"determines the quasi-identifier {quasi_identifier.name}"
         if _determines(database, quasi, kept):

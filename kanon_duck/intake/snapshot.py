@@ -1,36 +1,19 @@
-"""The rows that a call reads of the source, once, so that everything afterwards speaks of the same rows.
-
-Columns of private tables are named by role and number (``key_0``, ``quasi_identifier_0``, ...), whatever the
-source calls them.
-"""
+"""The rows that a call reads of the source, once, so that everything afterwards speaks of the same rows."""
 
 from __future__ import annotations
 
 from sqlglot import exp
 
+from kanon_duck.catalog.columns import columns_by_role, private_names
 from kanon_duck.catalog.settings import Settings
 from kanon_duck.errors import KanonError
 from kanon_duck.kernels import wake
 from kanon_duck.runtime.call import Call
 from kanon_duck.runtime.database import Database
-from kanon_duck.runtime.parallel import beside
+from kanon_duck.runtime.parallel import in_background
 
 SNAPSHOT = "temp.kanon_snapshot"
 """The rows of the source that are to be encoded, as they were when the call read them; numbered by rowid."""
-
-
-def columns_by_role(settings: Settings) -> list[exp.Expr]:
-    """The source's columns in use, under the names they have in private tables."""
-    return [
-        exp.column(name, quoted=True).as_(f"{role}_{number}")
-        for role, names in settings.roles().items()
-        for number, name in enumerate(names)
-    ]
-
-
-def private_names(settings: Settings, *roles: str) -> list[str]:
-    """Names in private tables of the columns of some roles."""
-    return [f"{role}_{number}" for role in roles for number in range(len(settings.roles()[role]))]
 
 
 def key_text(columns: list[tuple[str, exp.Expr]]) -> exp.Expr:
@@ -51,7 +34,7 @@ def take_snapshot(call: Call, settings: Settings) -> int:
         When a key column is NULL.
     """
     query = exp.select(*columns_by_role(settings)).from_(settings.query.subquery("source"))
-    with beside(wake):
+    with in_background(wake):
         create_temporary(call, SNAPSHOT, query)
     rows = int(call.database.value(f"SELECT count(*) FROM {SNAPSHOT}"))
     if settings.key and rows:

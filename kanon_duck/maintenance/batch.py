@@ -1,8 +1,9 @@
-"""Brings one batch of changes into the partition, by the way of maintenance that the settings name."""
+"""Gives classes to the rows of one batch of changes, by the way of maintenance that the settings name."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,18 +30,18 @@ IMPROVED_ALREADY = 0.5
 most rows of touched classes are where they were, and that is a good place."""
 
 
-def bring_in(
+def place_batch(
     call: Call,
     settings: Settings,
     state: State,
     leaving: NDArray[np.int64],
     arriving: NDArray[np.int64],
     left_out: NDArray[np.int64],
-) -> Sequence[str]:
+) -> tuple[State, Sequence[str]]:
     """Take rows out of their classes, then give classes to the rows that arrive.
 
-    Decides where a row goes, and nothing else; changes ``state.labels``. A row for which there is no class has
-    label -1 afterwards: where no class is left and all rows are too few for one, all of them.
+    Decides where a row goes, and nothing else. A row for which there is no class has label -1 afterwards: where no
+    class is left and all rows are too few for one, all of them.
 
     Parameters
     ----------
@@ -58,6 +59,8 @@ def bring_in(
 
     Returns
     -------
+    State
+        With the new labels. Its partition may be that before the last improvements: the caller brings it up to date.
     sequence of str
         What the owner should know of a clustering from scratch.
     """
@@ -65,9 +68,10 @@ def bring_in(
     demanded = demand(settings.model, state.microdata.sensitive, state.present)
     staying = before != NO_CLASS
     staying[leaving] = False
-    partition = _take_partition(state)
+    partition = _partition_to_change(state)
+    state = replace(state, partition=None)
     if settings.maintenance == "static":
-        return _anew(call, settings, state, _everybody(staying, arriving, left_out))
+        return _cluster_anew(call, settings, state, _everybody(staying, arriving, left_out))
     if partition is None:
         partition = build_partition(encoding, before)
     room = most_left_out(settings, int(np.count_nonzero(state.present))) - len(left_out)
@@ -79,35 +83,27 @@ def bring_in(
     else:
         partition = _maintained(call, settings, state, partition, demanded, leaving, arriving)
     if partition.labels.max(initial=NO_CLASS) == NO_CLASS:
-        return _anew(call, settings, state, _everybody(staying, arriving, left_out))
+        return _cluster_anew(call, settings, state, _everybody(staying, arriving, left_out))
     if settings.maintenance == "append":
         labels = _appended(call, settings, state, partition.labels, arriving, max(room, 0))
-        state.labels = repair(encoding, labels, demanded, call.checkpoint)
-        return ()
+        return replace(state, labels=repair(encoding, labels, demanded, call.checkpoint)), ()
     # a class may fall short of more than its size by rows that joined it, or by values that have changed
     repaired = repair(encoding, partition.labels, demanded, call.checkpoint)
     if np.all(repaired == NO_CLASS):
-        state.labels = repaired
-        return ()
+        return replace(state, labels=repaired), ()
     if repaired is not partition.labels:
         partition = regrouped(partition, repaired)
-    state.labels, state.partition = partition.labels.copy(), partition
+    labels = partition.labels.copy()
     if settings.method == "auto":
-        touched = classes_in(changes(before, state.labels).touched, state.labels[arriving])
-        state.labels = _improved(call, settings, state, partition, demanded, touched)
-    return ()
+        touched = classes_in(changes(before, labels).touched, labels[arriving])
+        labels = _improved(call, settings, state, partition, demanded, touched)
+    return replace(state, labels=labels, partition=partition), ()
 
 
 def _cheapest(partition: Partition, rows: NDArray[np.int64], count: int) -> NDArray[np.int64]:
     """Some of the rows in no class: those that would raise total loss least if each joined a class alone."""
     _, rises = best_classes(partition.class_index, partition.codes[rows])
     return rows[np.argsort(rises, kind="stable")[:count]]
-
-
-def follow(state: State) -> None:
-    """Bring the partition that is remembered to the members' labels, so that the next call can begin with it."""
-    if state.partition is not None:
-        state.partition = regrouped(state.partition, state.labels)
 
 
 def _maintained(
@@ -128,16 +124,15 @@ def _maintained(
     return insert_rows(partition, placed, demanded, part(call.checkpoint, 0.4, 0.7))
 
 
-def _take_partition(state: State) -> Partition | None:
+def _partition_to_change(state: State) -> Partition | None:
     """The partition that is remembered, if there is one, as if it were set up from the members now.
 
     Guarantee: numbers of classes that are gone are free again, so new classes get those that they would get in a
     process that remembers nothing.
     """
-    partition, state.partition = state.partition, None
-    if partition is not None:
-        partition.class_index.used[0] = state.labels.max(initial=NO_CLASS) + 1
-    return partition
+    if state.partition is not None:
+        state.partition.class_index.used[0] = state.labels.max(initial=NO_CLASS) + 1
+    return state.partition
 
 
 def _everybody(
@@ -159,19 +154,18 @@ def _appended(
     return labels
 
 
-def _anew(call: Call, settings: Settings, state: State, rows: NDArray[np.int64]) -> Sequence[str]:
-    """Cluster some of the members from scratch, if they are enough for a class; returns its warnings.
+def _cluster_anew(call: Call, settings: Settings, state: State, rows: NDArray[np.int64]) -> tuple[State, Sequence[str]]:
+    """Cluster some of the members from scratch, if they are enough for a class.
 
     Classes keep their numbers as far as they go on.
     """
-    warnings: Sequence[str] = ()
     labels = np.full(len(state.labels), NO_CLASS)
-    if len(rows) >= settings.model.k:
-        found, state.levels, warnings = cluster(call, settings, state.microdata.take(rows))
-        unused = int(state.labels.max(initial=NO_CLASS)) + 1
-        labels[rows] = keep_numbers(state.labels[rows], found, unused)
-    state.labels = labels
-    return warnings
+    if len(rows) < settings.model.k:
+        return replace(state, labels=labels), ()
+    found, levels, warnings = cluster(call, settings, state.microdata.take(rows))
+    unused = int(state.labels.max(initial=NO_CLASS)) + 1
+    labels[rows] = keep_numbers(state.labels[rows], found, unused)
+    return replace(state, labels=labels, levels=levels), warnings
 
 
 def _improved(
@@ -189,13 +183,13 @@ def _improved(
     return improve_touched(state.microdata.encoding, partition, touched, demanded, settings.seed, steps, of_improvement)
 
 
-def optimize_classes(call: Call, settings: Settings, state: State) -> None:
-    """IL_Optimization of all classes; those that have grown to 2k rows are split. Changes ``state.labels``."""
+def optimize_classes(call: Call, settings: Settings, state: State) -> State:
+    """IL_Optimization of all classes; those that have grown to 2k rows are split. Returns the state with new labels."""
     demanded = demand(settings.model, state.microdata.sensitive, state.present)
-    partition = _take_partition(state)
+    partition = _partition_to_change(state)
     if partition is None:
         partition = build_partition(state.microdata.encoding, state.labels)
     optimize(partition, part(call.checkpoint, 0.0, 0.9))
     partition = split_large(partition, demanded, part(call.checkpoint, 0.9, 1.0))
-    state.labels = repair(state.microdata.encoding, partition.labels, demanded, call.checkpoint).copy()
-    state.partition = regrouped(partition, state.labels)
+    labels = repair(state.microdata.encoding, partition.labels, demanded, call.checkpoint).copy()
+    return replace(state, labels=labels, partition=regrouped(partition, labels))

@@ -12,16 +12,10 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from kanon_duck.catalog.columns import columns_by_role, private_names
 from kanon_duck.catalog.settings import Settings
-from kanon_duck.catalog.views import members_table
-from kanon_duck.intake.snapshot import (
-    SNAPSHOT,
-    columns_by_role,
-    create_temporary,
-    private_names,
-    refuse_null_keys,
-    repeated_keys,
-)
+from kanon_duck.catalog.tables import members_table
+from kanon_duck.intake.snapshot import SNAPSHOT, create_temporary, refuse_null_keys, repeated_keys
 from kanon_duck.maintenance.triggers import noted_keys, notes_are_complete, triggers_stand
 from kanon_duck.release.members import hashes, identified
 from kanon_duck.runtime.call import Call
@@ -66,12 +60,12 @@ class Found:
         """Whether source and members are the same."""
         return not (self.inserted or self.updated or self.deleted)
 
-    def told(self) -> str:
+    def in_words(self) -> str:
         """In words."""
         return f"{self.inserted} rows inserted, {self.updated} updated, {self.deleted} deleted"
 
 
-def compare(call: Call, settings: Settings, number: int) -> Found:
+def compare(call: Call, settings: Settings, view_number: int) -> Found:
     """Find all differences between source and members, and leave them in ``CHANGES``.
 
     Raises
@@ -80,28 +74,28 @@ def compare(call: Call, settings: Settings, number: int) -> Found:
         When a key is NULL or stands in several rows.
     """
     noted = settings.capture == "trigger"
-    lost = noted and not triggers_stand(call, number)
-    if noted and not lost and notes_are_complete(call, number):
-        _join(call, settings, number, noted_keys(settings, number))
+    lost = noted and not triggers_stand(call, view_number)
+    if noted and not lost and notes_are_complete(call, view_number):
+        _join(call, settings, view_number, noted_keys(settings, view_number))
         found = _count(call.database)
-        if _rows_agree(call, settings, number, found):
+        if _rows_agree(call, settings, view_number, found):
             _refuse_bad_keys(call, settings, True)
             return found
         lost = True
-    _join(call, settings, number, None)
+    _join(call, settings, view_number, None)
     found = _count(call.database)
     if settings.key:
-        _refuse_bad_keys(call, settings, _rows_agree(call, settings, number, found))
+        _refuse_bad_keys(call, settings, _rows_agree(call, settings, view_number, found))
     if lost:
         found.warnings.append("what the triggers noted is not complete: source and members were compared row by row")
     return found
 
 
-def _join(call: Call, settings: Settings, number: int, noted: str | None) -> None:
+def _join(call: Call, settings: Settings, view_number: int, noted: str | None) -> None:
     """Join source and members, all of them or those with keys that were noted and those that wait."""
     quasi_hash, other_hash = hashes(settings)
     source = exp.select(*columns_by_role(settings)).from_(settings.query.subquery("source"))
-    members, keys = identified(settings, members_table(number))
+    members, keys = identified(settings, members_table(view_number))
     if not settings.key:
         # rows with equal hashes are numbered: for that the source must be read first, in the caller's schema
         create_temporary(call, SOURCE, source)
@@ -149,11 +143,11 @@ def _count(database: Database) -> Found:
     return Found(inserted, updated, deleted, returning, [])
 
 
-def _rows_agree(call: Call, settings: Settings, number: int, found: Found) -> bool:
+def _rows_agree(call: Call, settings: Settings, view_number: int, found: Found) -> bool:
     """Whether the source has as many rows as members and differences tell."""
     with call.in_callers_schema():
         rows = call.database.value(exp.select("count(*)").from_(settings.query.subquery("source")))
-    members = call.database.value(f"SELECT count(*) FROM {members_table(number)}")
+    members = call.database.value(f"SELECT count(*) FROM {members_table(view_number)}")
     return bool(rows == members + found.inserted - found.deleted)
 
 

@@ -17,17 +17,17 @@ from kanon_duck.release.classes import create_classes, create_diversity
 from kanon_duck.release.generalization import generalize
 from kanon_duck.release.history import create_history
 from kanon_duck.release.members import create_members
-from kanon_duck.release.publish import Counts, describe_release, domain_steps, in_force, publish
+from kanon_duck.release.publish import PeopleCounts, describe_release, domain_steps, in_force, publish
 from kanon_duck.release.stays import create_membership
 from kanon_duck.runtime.call import Call, Row
-from kanon_duck.runtime.parallel import beside
+from kanon_duck.runtime.parallel import in_background
 
 MANY_QUASI_IDENTIFIERS = 20
 """Beyond this many, classes of any size lose most of what they could tell."""
 
 
 def release_whole(
-    call: Call, settings: Settings, number: int, release: int, cause: str
+    call: Call, settings: Settings, view_number: int, release: int, cause: str
 ) -> tuple[Row, dict[str, float], list[str]]:
     """Encode the snapshot, cluster it from scratch and publish it.
 
@@ -36,7 +36,7 @@ def release_whole(
     call : Call
         Its arguments are those that the settings were read from.
     settings : Settings
-    number, release : int
+    view_number, release : int
         Of the masked view, and of the release to be made.
     cause : str
 
@@ -51,21 +51,21 @@ def release_whole(
     """
     database = call.database
     call.phase("encoding")
-    coded = encode(database, settings)
-    microdata = coded.microdata
+    encoded = encode(database, settings)
+    microdata = encoded.microdata
     call.phase("clustering")
     labels, levels, warnings = cluster(call, settings, microdata)
     call.phase("generalizing")
-    with beside(generalize, microdata, labels, levels) as generalized:
-        create_members(database, number, settings, coded, labels)
+    with in_background(generalize, microdata, labels, levels) as generalized:
+        create_members(database, view_number, settings, encoded, labels)
     call.phase("writing")
-    create_classes(database, number, microdata, generalized.result(), release)
+    create_classes(database, view_number, microdata, generalized.result(), release)
     call.phase("publishing")
-    publish(database, number, settings, call.catalog, release)
+    publish(database, view_number, settings, call.catalog, release)
     if release == 1:
         create_history(database, settings)
-        create_membership(database, number, settings)
-    create_diversity(database, number, settings)
+        create_membership(database, view_number, settings)
+    create_diversity(database, view_number, settings)
 
     described = in_force(database, microdata.attributes, settings)
     domains = {
@@ -74,18 +74,18 @@ def release_whole(
         if isinstance(attribute, NumericAttribute)
     }
     as_made = {"quasi_identifiers": json.dumps(described), "domains": json.dumps(domains)}
-    version = record_settings(call, number, settings, as_made)
+    version = record_settings(call, view_number, settings, as_made)
     members_version = new_version()
     record_state(
-        database, number, status="current", reason=None, waiting=0, refresh_recommended=None,
+        database, view_number, status="current", reason=None, waiting=0, refresh_recommended=None,
         members_version=members_version,
     )  # fmt: skip
     keep_in_mind(call, State(members_version, microdata, labels, np.ones(len(labels), bool)))
-    counts = Counts(suppressed=int(np.count_nonzero(labels < 0)))
-    row, losses = describe_release(database, number, settings, release, cause, counts)
-    told = [*coded.warnings, *warnings, *_costly(losses, row["rows"])]
+    counts = PeopleCounts(suppressed=int(np.count_nonzero(labels < 0)))
+    row, losses = describe_release(database, view_number, settings, release, cause, counts)
+    told = [*encoded.warnings, *warnings, *_costly(losses, row["rows"])]
     if not settings.secure:
-        row["vulnerable_rows"], uncounted = count_vulnerable(call, number, settings, release, near=False)
+        row["vulnerable_rows"], uncounted = count_vulnerable(call, view_number, settings, release, near=False)
         told += uncounted
     return row | {"settings_version": version}, losses, told
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kanon_duck.catalog.settings import Settings
-from kanon_duck.catalog.views import members_table
+from kanon_duck.catalog.tables import members_table
 from kanon_duck.kernels.box import NO_CLASS
 from kanon_duck.maintenance.changes import keep_numbers, people
 from kanon_duck.release.members import identified
@@ -13,9 +13,9 @@ from kanon_duck.runtime.database import Database
 LAST = "temp.kanon_last"
 
 
-def remember_last(database: Database, settings: Settings, number: int) -> None:
+def remember_last(database: Database, settings: Settings, view_number: int) -> None:
     """Put the members of the last release aside, before others take their place."""
-    relation, names = identified(settings, members_table(number))
+    relation, names = identified(settings, members_table(view_number))
     database.execute(
         f"CREATE OR REPLACE TEMPORARY TABLE {LAST} AS "
         f"SELECT {', '.join(names)}, quasi_hash AS last_quasi_hash, other_hash AS last_other_hash, class "
@@ -23,12 +23,12 @@ def remember_last(database: Database, settings: Settings, number: int) -> None:
     )
 
 
-def compare_with_last(database: Database, settings: Settings, number: int) -> Row:
+def compare_with_last(database: Database, settings: Settings, view_number: int) -> Row:
     """How many people are new in the release, have other values, are gone, and are in another class.
 
     A class goes on as the one that most of its rows come from.
     """
-    relation, names = identified(settings, members_table(number))
+    relation, names = identified(settings, members_table(view_number))
     same = " AND ".join(f"last.{name} = members.{name}" for name in names)
     data = database.numpy(
         f"""

@@ -1,128 +1,181 @@
-"""The release that follows: from members whose classes have changed to what readers see."""
+"""The release that follows: from members whose classes have changed to what readers see.
+
+`draft_release` says what the next release will be. Where readers will see a difference, `end_changed_classes` keeps
+what the last release needs of the members as they were. Then the caller writes the members, and `publish_draft`
+releases them.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kanon_duck.catalog.settings import Settings
-from kanon_duck.catalog.views import MaskedView, members_table, new_version, record_release, record_state, release_row
+from kanon_duck.catalog.tables import members_table
+from kanon_duck.catalog.views import MaskedView, new_version, record_release, record_state, release_row
 from kanon_duck.inference.own_history import count_vulnerable
 from kanon_duck.intake.kept_columns import rare_kept_values
 from kanon_duck.maintenance.changes import changes, classes_in, people, rows_of
 from kanon_duck.maintenance.drift import rebuild_recommended
-from kanon_duck.maintenance.state import State, keep_in_mind
+from kanon_duck.maintenance.state import State
 from kanon_duck.maintenance.without_release import no_release
 from kanon_duck.release.classes import add_classes, remove_ended_classes, replace_diversity, with_look_alikes
 from kanon_duck.release.generalization import generalize
 from kanon_duck.release.history import keep_history
 from kanon_duck.release.members import held_back, update_members
-from kanon_duck.release.publish import Counts, describe_release, publish_changes
+from kanon_duck.release.publish import PeopleCounts, describe_release, publish_changes
 from kanon_duck.release.stays import end_versions, purge
 from kanon_duck.runtime.call import Call, Row
-from kanon_duck.runtime.database import Database
 
 
-def succeed(
+@dataclass(frozen=True)
+class Draft:
+    """What the next release of a masked view will be.
+
+    Attributes
+    ----------
+    call, view, settings
+    state : State
+        The members as they will be, under a new version.
+    before : int64, shape (n,)
+        Their classes in the last release, -1 for one in none.
+    changed : int64
+        Row numbers of members of before that have other values now.
+    touched : int64
+        Rising numbers of the classes, old and new, that the release changes for readers; none: readers would see no
+        difference, and there is no release.
+    cause : str
+    started : float
+        When the call began.
+    """
+
+    call: Call
+    view: MaskedView
+    settings: Settings
+    state: State
+    before: NDArray[np.int64]
+    changed: NDArray[np.int64]
+    touched: NDArray[np.int64]
+    cause: str
+    started: float
+
+    @property
+    def shows_difference(self) -> bool:
+        """Whether there will be a release."""
+        return len(self.touched) > 0
+
+    @property
+    def release(self) -> int:
+        """Number of the release that the members will be in: the next, or the last where there is no next."""
+        return self.view.release + self.shows_difference
+
+
+def draft_release(
     call: Call,
     view: MaskedView,
     settings: Settings,
     state: State,
     before: NDArray[np.int64],
     changed: NDArray[np.int64],
-    write: Callable[[int], None],
     cause: str,
-    warnings: list[str],
     started: float,
-) -> Row:
-    """Release what the members' classes have become; where readers would see no difference, there is no release.
-
-    Cost: that of the classes that have changed.
-
-    Parameters
-    ----------
-    call, view, settings
-    state : State
-        The members as they are now.
-    before : int64, shape (n,)
-        Their classes in the last release, -1 for one in none.
-    changed : int64
-        Row numbers of members of before that have other values now.
-    write : function
-        Brings the table of members up to date, once what the release before needs of it is kept. Told the release
-        that follows, or that before where nothing has changed for readers.
-    cause, warnings
-        Of the release.
-    started : float
-        When the call began.
-
-    Returns
-    -------
-    dict
-        The release's row of ``kanon.releases``, or that of the last.
-    """
-    database, number, after = call.database, view.number, state.labels
+) -> Draft:
+    """Say which classes the next release changes; for the parameters see `Draft`."""
+    after = state.labels
     touched = classes_in(changes(before, after).touched, after[changed])
-    state.version = new_version()
-    stays: dict[str, Any] = {"members_version": state.version, "status": "current", "reason": None}
-    keep_in_mind(call, state)
-    if not len(touched):
-        write(view.release)
-        waiting, _ = held_back(database, number)
-        told = "nothing that readers see has changed: no new release"
-        told += f" ({waiting} rows wait)" if waiting else ""
-        return no_release(call, view, "unchanged", [told], False, waiting=waiting, **stays)
+    if len(touched):
+        if state.levels is not None:  # all classes show the same levels, which may be others than before
+            touched = classes_in(before, after)
+        touched = classes_in(touched, with_look_alikes(call.database, view.number, touched))
+    state = replace(state, version=new_version())
+    return Draft(call, view, settings, state, before, changed, touched, cause, started)
 
+
+def end_changed_classes(draft: Draft) -> None:
+    """Generalize the changed classes beside those that end, and keep what the last release needs of the latter.
+
+    The table of members still has the members as they were. Cost: that of the classes that change.
+    """
+    call, database, view_number = draft.call, draft.call.database, draft.view.number
     call.phase("generalizing")
-    if state.levels is not None:  # all classes show the same levels, which may be others than before
-        touched = classes_in(before, after)
-    touched = classes_in(touched, with_look_alikes(database, number, touched))
-    rows = rows_of(touched, after)
-    numbers, dense = np.unique(after[rows], return_inverse=True)
-    microdata = state.microdata.take(rows)
-    classes = generalize(microdata, dense, state.levels)
+    rows = rows_of(draft.touched, draft.state.labels)
+    numbers, dense = np.unique(draft.state.labels[rows], return_inverse=True)
+    microdata = draft.state.microdata.take(rows)
+    classes = generalize(microdata, dense, draft.state.levels)
     call.phase("publishing")
-    release = view.release + 1
-    add_classes(database, number, microdata, classes, numbers, touched, release)
-    keep_history(database, settings, number, release)
-    end_versions(database, number, settings, release)
-    write(release)
-    remove_ended_classes(database, number, release)
-    publish_changes(database, number, settings, release)
-    replace_diversity(database, number, settings, release)
-
-    is_changed = np.zeros(len(after), bool)
-    is_changed[changed] = True
-    call.phase("comparing releases")
-    waiting, suppressed = held_back(database, number)
-    counts = Counts(**people(before, after, is_changed), waiting=waiting, suppressed=suppressed)
-    released = f"(FROM {members_table(number)} WHERE class IS NOT NULL)"
-    row, losses = describe_release(database, number, settings, release, cause, counts)
-    if not view.secure:
-        row["vulnerable_rows"], uncounted = count_vulnerable(call, number, settings, release, near=True)
-        warnings = warnings + uncounted
-        purge(database, number, settings)
-    row |= {
-        "settings_version": view.settings_version,
-        "warnings": warnings + rare_kept_values(database, settings, released),
-        "seconds": time.perf_counter() - started,
-    }
-    record_release(database, number, row, losses)
-    recommended = rebuild_recommended(database, view, state)
-    record_state(database, number, refresh_recommended=recommended, waiting=waiting, **stays)
-    return release_row(database, view.name, release)
+    add_classes(database, view_number, microdata, classes, numbers, draft.touched, draft.release)
+    keep_history(database, draft.settings, view_number, draft.release)
+    end_versions(database, view_number, draft.settings, draft.release)
 
 
-def move_members(
-    database: Database, number: int, state: State, before: NDArray[np.int64], written: NDArray[np.int64]
-) -> None:
+def move_members(draft: Draft, written: NDArray[np.int64]) -> None:
     """Give members whose class is another than before that class, but for those whose row numbers are written anew."""
-    moved = (before != state.labels) & state.present
+    moved = (draft.before != draft.state.labels) & draft.state.present
     moved[written] = False
     rows = np.flatnonzero(moved)
     if len(rows):
-        update_members(database, number, rows, state.labels[rows])
+        update_members(draft.call.database, draft.view.number, rows, draft.state.labels[rows])
+
+
+def publish_draft(draft: Draft, warnings: list[str]) -> Row:
+    """Release what has been drafted, from members that are written already; returns its row of ``kanon.releases``."""
+    call, view, settings, release = draft.call, draft.view, draft.settings, draft.release
+    database, view_number = call.database, view.number
+    remove_ended_classes(database, view_number, release)
+    publish_changes(database, view_number, settings, release)
+    replace_diversity(database, view_number, settings, release)
+
+    is_changed = np.zeros(len(draft.before), bool)
+    is_changed[draft.changed] = True
+    call.phase("comparing releases")
+    waiting, suppressed = held_back(database, view_number)
+    counts = people(draft.before, draft.state.labels, is_changed)
+    row, losses = describe_release(
+        database,
+        view_number,
+        settings,
+        release,
+        draft.cause,
+        PeopleCounts(**counts, waiting=waiting, suppressed=suppressed),
+    )
+    if not view.secure:
+        row["vulnerable_rows"], uncounted = count_vulnerable(call, view_number, settings, release, near=True)
+        warnings = warnings + uncounted
+        purge(database, view_number, settings)
+    released = f"(FROM {members_table(view_number)} WHERE class IS NOT NULL)"
+    row |= {
+        "settings_version": view.settings_version,
+        "warnings": warnings + rare_kept_values(database, settings, released),
+        "seconds": time.perf_counter() - draft.started,
+    }
+    record_release(database, view_number, row, losses)
+    recommended = rebuild_recommended(database, view, draft.state)
+    record_state(
+        database,
+        view_number,
+        members_version=draft.state.version,
+        status="current",
+        reason=None,
+        refresh_recommended=recommended,
+        waiting=waiting,
+    )
+    return release_row(database, view.name, release)
+
+
+def keep_release(draft: Draft) -> Row:
+    """Leave the last release as it is, since readers would see no difference; returns its row."""
+    waiting, _ = held_back(draft.call.database, draft.view.number)
+    reason = "nothing that readers see has changed: no new release" + (f" ({waiting} rows wait)" if waiting else "")
+    return no_release(
+        draft.call,
+        draft.view,
+        "unchanged",
+        [reason],
+        waiting=waiting,
+        members_version=draft.state.version,
+        status="current",
+        reason=None,
+    )

@@ -1,4 +1,4 @@
-"""The state that maintenance works on."""
+"""The partition that maintenance changes: rows, their classes, and the index over these."""
 
 from __future__ import annotations
 
@@ -107,3 +107,8 @@ def regrouped(partition: Partition, labels: NDArray[np.int64]) -> Partition:
             partition = with_free_entries(partition)
     write_entries(partition.class_index, classes)
     return partition
+
+
+def up_to_date(partition: Partition | None, labels: NDArray[np.int64]) -> Partition | None:
+    """The partition that a process may remember for members with these labels; it is changed in place."""
+    return None if partition is None else regrouped(partition, labels)

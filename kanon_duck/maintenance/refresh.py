@@ -13,19 +13,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanon_duck.catalog.settings import Settings, standing_warnings
-from kanon_duck.catalog.views import MaskedView, members_table, refuse_unseen, stored_settings
+from kanon_duck.catalog.tables import members_table
+from kanon_duck.catalog.views import MaskedView, refuse_unseen, stored_settings
 from kanon_duck.encoding.microdata import CategoricalAttribute
 from kanon_duck.errors import KanonError, RecordedError
-from kanon_duck.intake.encode import UNKNOWN_LEAF, Coded, Known, encode
+from kanon_duck.intake.encode import UNKNOWN_LEAF, EncodedSnapshot, Known, encode
 from kanon_duck.intake.snapshot import SNAPSHOT
 from kanon_duck.kernels import wake
 from kanon_duck.kernels.box import NO_CLASS
-from kanon_duck.maintenance.batch import bring_in, follow
+from kanon_duck.maintenance.batch import place_batch
 from kanon_duck.maintenance.capture import CHANGES, GONE, REVALUED, Found, compare, snapshot_changes
-from kanon_duck.maintenance.next_release import move_members, succeed
-from kanon_duck.maintenance.state import State, free_rows, put, put_sensitive, same_codes
-from kanon_duck.maintenance.triggers import settle
-from kanon_duck.maintenance.without_release import broken, dry, held, secure_not_yet, unchanged
+from kanon_duck.maintenance.next_release import (
+    Draft,
+    draft_release,
+    end_changed_classes,
+    keep_release,
+    move_members,
+    publish_draft,
+)
+from kanon_duck.maintenance.partition import up_to_date
+from kanon_duck.maintenance.state import State, free_rows, keep_in_mind, same_codes, write_codes, write_sensitive_codes
+from kanon_duck.maintenance.triggers import clear_notes
+from kanon_duck.maintenance.without_release import broken, held, secure_not_yet, unchanged, undo_dry_run
 from kanon_duck.privacy.sensitive import codes_of, reading
 from kanon_duck.release.members import (
     add_members,
@@ -38,7 +47,7 @@ from kanon_duck.release.members import (
 from kanon_duck.release.stays import remember_leaving
 from kanon_duck.runtime.call import Call, Row
 from kanon_duck.runtime.database import Database
-from kanon_duck.runtime.parallel import beside
+from kanon_duck.runtime.parallel import in_background
 
 
 @dataclass
@@ -47,7 +56,7 @@ class Batch:
 
     Attributes
     ----------
-    coded : Coded
+    encoded : EncodedSnapshot
         The snapshot: new rows, those that wait, and those with other quasi-identifiers.
     rows : int64, shape (rows of the snapshot,)
         Row number of each, in the encoding's order.
@@ -64,7 +73,7 @@ class Batch:
         is has changed.
     """
 
-    coded: Coded
+    encoded: EncodedSnapshot
     rows: NDArray[np.int64]
     old: NDArray[np.bool_]
     recoded: NDArray[np.bool_]
@@ -97,7 +106,12 @@ def refresh(call: Call, view: MaskedView, dry_run: bool) -> Row:
     RecordedError
         When the source cannot be read any more, or the masked view is secure and its source has changed.
     """
-    started = time.perf_counter()
+    row = _refresh(call, view, dry_run, time.perf_counter())
+    return undo_dry_run(call, row) if dry_run else row
+
+
+def _refresh(call: Call, view: MaskedView, dry_run: bool, started: float) -> Row:
+    """The row of the next release, or of the last one where there is none."""
     refuse_unseen(call, view)
     call.phase("reading")
     try:
@@ -105,12 +119,11 @@ def refresh(call: Call, view: MaskedView, dry_run: bool) -> Row:
         if view.secure and not found.nothing and not dry_run:
             raise secure_not_yet(call, view, found)
         if not dry_run:
-            settle(stored, settings, view.number)
+            clear_notes(stored, settings, view.number)
         if found.nothing and not found.returning:
-            told = ["the source is unchanged: no new release", *found.warnings]
-            return unchanged(call, view, dry_run, told)
+            return unchanged(call, view, ["the source is unchanged: no new release", *found.warnings])
         call.phase("encoding")
-        with beside(wake):
+        with in_background(wake):
             state, batch = _encode(call, view, settings)
     except RecordedError:
         raise
@@ -121,20 +134,23 @@ def refresh(call: Call, view: MaskedView, dry_run: bool) -> Row:
 
     call.phase("clustering")
     before = state.labels
-    waits, made = _bring_in(call, settings, state, batch)
+    state, waits, from_clustering = _place(call, settings, state, batch)
     if np.all(state.labels == NO_CLASS):
-        return held(call, view, dry_run, settings.model)
+        return held(call, view, settings.model)
     call.phase("writing")
     changed = np.concatenate([batch.rows[batch.old], batch.revalued])
-    warnings = standing_warnings(settings) + found.warnings + batch.coded.warnings + list(made)
-
-    def write(release: int) -> None:
-        _write_members(call.database, view.number, settings, state, batch, waits, release)
-        move_members(call.database, view.number, state, before, batch.rows)
-
-    with beside(follow, state):
-        row = succeed(call, view, settings, state, before, changed, write, "refresh", warnings, started)
-    return dry(call, row) if dry_run else row
+    with in_background(up_to_date, state.partition, state.labels) as partition:
+        draft = draft_release(call, view, settings, state, before, changed, "refresh", started)
+        if draft.shows_difference:
+            end_changed_classes(draft)
+        _write_members(draft, batch, waits)
+        if draft.shows_difference:
+            warnings = standing_warnings(settings) + found.warnings + batch.encoded.warnings + list(from_clustering)
+            row = publish_draft(draft, warnings)
+        else:
+            row = keep_release(draft)
+    keep_in_mind(call, replace(draft.state, partition=partition.result()))
+    return row
 
 
 def find_changes(call: Call, view: MaskedView) -> tuple[Call, Settings, Found]:
@@ -156,7 +172,7 @@ def find_changes(call: Call, view: MaskedView) -> tuple[Call, Settings, Found]:
     return stored, settings, compare(stored, settings, view.number)
 
 
-def load_state(call: Call, view: MaskedView, settings: Settings) -> tuple[State, Coded]:
+def load_state(call: Call, view: MaskedView, settings: Settings) -> tuple[State, EncodedSnapshot]:
     """The members as arrays, and the rows of the snapshot in the same codes.
 
     The arrays are those that the process remembers, if they are of the members' present version.
@@ -173,92 +189,92 @@ def load_state(call: Call, view: MaskedView, settings: Settings) -> tuple[State,
             for place, attribute in enumerate(state.microdata.attributes)
             if isinstance(attribute, CategoricalAttribute)
         }
-    coded = encode(database, settings, Known(hierarchies, members_table(view.number)))
-    if state is None or state.microdata.encoding.codes.dtype != coded.microdata.encoding.codes.dtype:
-        loaded = load_members(database, view.number, settings, coded.microdata.attributes)
+    encoded = encode(database, settings, Known(hierarchies, members_table(view.number)))
+    if state is None or state.microdata.encoding.codes.dtype != encoded.microdata.encoding.codes.dtype:
+        loaded = load_members(database, view.number, settings, encoded.microdata.attributes)
         state = State(view.members_version, *loaded)
-    add_values(database, view.number, coded.microdata, hierarchies)
-    return state, coded
+    add_values(database, view.number, encoded.microdata, hierarchies)
+    return state, encoded
 
 
 def _encode(call: Call, view: MaskedView, settings: Settings) -> tuple[State, Batch]:
     """Encode what has changed, and put it into the members' arrays."""
     database = call.database
     snapshot_changes(database, settings)
-    state, coded = load_state(call, view, settings)
-    beside = database.numpy(
+    state, encoded = load_state(call, view, settings)
+    of_member = database.numpy(
         "SELECT coalesce(member, -1) AS member, coalesce(waited_since, 0) AS waiting_since "
         f"FROM {SNAPSHOT} ORDER BY rowid"
     )
-    rows = beside["member"][coded.snapshot_row]
+    rows = of_member["member"][encoded.snapshot_row]
     old = rows >= 0
     rows[~old] = free_rows(state, int(np.count_nonzero(~old)))
     recoded = ~old
-    recoded[old] = ~same_codes(state, coded.microdata.take(np.flatnonzero(old)), rows[old])
+    recoded[old] = ~same_codes(state, encoded.microdata.take(np.flatnonzero(old)), rows[old])
     unknown = np.zeros(len(rows), bool)
-    for attribute in coded.microdata.attributes:
+    for attribute in encoded.microdata.attributes:
         if isinstance(attribute, CategoricalAttribute):
             unknown |= attribute.leaf == UNKNOWN_LEAF
-    put(state, coded.microdata, rows)
+    state = write_codes(state, encoded.microdata, rows)
     gone = database.numpy(f"SELECT member FROM {CHANGES} WHERE {GONE}")["member"]
     revalued = database.numpy(f"SELECT member FROM {CHANGES} WHERE {REVALUED}")["member"]
-    _revalue(database, settings, state, revalued)
-    waiting_since = beside["waiting_since"][coded.snapshot_row]
-    return state, Batch(coded, rows, old, recoded, unknown, waiting_since, gone, revalued)
+    state = _revalue(database, settings, state, revalued)
+    waiting_since = of_member["waiting_since"][encoded.snapshot_row]
+    return state, Batch(encoded, rows, old, recoded, unknown, waiting_since, gone, revalued)
 
 
-def _revalue(database: Database, settings: Settings, state: State, members: NDArray[np.int64]) -> None:
-    """Take over the sensitive values of members of which nothing else is new."""
+def _revalue(database: Database, settings: Settings, state: State, members: NDArray[np.int64]) -> State:
+    """The state with the sensitive values of members of which nothing else is new."""
     sensitive = state.microdata.sensitive
     if sensitive is None or not len(members):
-        return
+        return state
     relation = f"(SELECT * FROM {CHANGES} WHERE {REVALUED})"
     selected, joins = reading(database, settings.model, relation, "changed")
     data = database.numpy(f"SELECT member, {', '.join(selected)} FROM {relation} AS changed {' '.join(joins)}")
     found = codes_of(settings.model, data)
     assert found is not None
-    sensitive = put_sensitive(sensitive, found, data["member"], len(state.labels))
-    state.microdata = replace(state.microdata, sensitive=sensitive)
+    sensitive = write_sensitive_codes(sensitive, found, data["member"], len(state.labels))
+    return replace(state, microdata=replace(state.microdata, sensitive=sensitive))
 
 
-def _bring_in(call: Call, settings: Settings, state: State, batch: Batch) -> tuple[NDArray[np.bool_], Sequence[str]]:
+def _place(
+    call: Call, settings: Settings, state: State, batch: Batch
+) -> tuple[State, NDArray[np.bool_], Sequence[str]]:
     """Give classes to the rows that change.
 
-    Returns for those of the snapshot whether they wait afterwards, and warnings.
+    Returns the members with their classes, whether those of the snapshot wait afterwards, and warnings.
     """
-    state.present[batch.gone] = False
-    left_out = state.present & (state.labels == NO_CLASS)  # members that wait are in the batch
+    present = state.present.copy()
+    present[batch.gone] = False
+    state = replace(state, present=present)
+    left_out = present & (state.labels == NO_CLASS)  # members that wait are in the batch
     suppressed = left_out[batch.rows] & batch.old & (batch.waiting_since == 0)
     left_out[batch.rows] = suppressed & ~batch.unknown
     arriving = ~batch.unknown & ~suppressed & (batch.recoded | (batch.waiting_since > 0))
     leaving = np.concatenate([batch.gone, batch.rows[batch.old & (batch.recoded | batch.unknown)]])
-    warnings = bring_in(call, settings, state, leaving, batch.rows[arriving], np.flatnonzero(left_out))
-    state.labels[batch.gone] = NO_CLASS
+    state, warnings = place_batch(call, settings, state, leaving, batch.rows[arriving], np.flatnonzero(left_out))
     placed = state.labels[batch.rows[arriving]] != NO_CLASS
     held_back = settings.maintenance == "append" and not placed.any()
-    return batch.unknown | (arriving & held_back & (state.labels[batch.rows] == NO_CLASS)), warnings
+    return state, batch.unknown | (arriving & held_back & (state.labels[batch.rows] == NO_CLASS)), warnings
 
 
-def _write_members(
-    database: Database,
-    number: int,
-    settings: Settings,
-    state: State,
-    batch: Batch,
-    waits: NDArray[np.bool_],
-    release: int,
-) -> None:
-    """Write the members that the source has given other values, or no longer has; new ones wait since ``release``."""
-    since = np.where(batch.waiting_since > 0, batch.waiting_since, release)
-    labels = state.labels[batch.rows]
+def _write_members(draft: Draft, batch: Batch, waits: NDArray[np.bool_]) -> None:
+    """Write the members that the source has given other values or another class, or no longer has.
+
+    New ones that wait do so since the draft's release.
+    """
+    database, view_number, settings = draft.call.database, draft.view.number, draft.settings
+    since = np.where(batch.waiting_since > 0, batch.waiting_since, draft.release)
+    labels = draft.state.labels[batch.rows]
     leaving = np.concatenate([batch.gone, batch.rows[batch.old], batch.revalued])
-    remember_leaving(database, number, settings, leaving)
-    remove_members(database, number, np.concatenate([batch.gone, batch.rows[batch.old]]))
+    remember_leaving(database, view_number, settings, leaving)
+    remove_members(database, view_number, np.concatenate([batch.gone, batch.rows[batch.old]]))
     columns = {
         "row": (batch.rows, None),
         "class": (labels, labels == NO_CLASS),
         "waiting_since": (since, ~waits),
     }
-    add_members(database, number, settings, batch.coded, columns)
+    add_members(database, view_number, settings, batch.encoded, columns)
     if len(batch.revalued):
-        update_values(database, number, settings, f"(FROM {CHANGES} WHERE {REVALUED})")
+        update_values(database, view_number, settings, f"(FROM {CHANGES} WHERE {REVALUED})")
+    move_members(draft, batch.rows)

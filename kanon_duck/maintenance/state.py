@@ -15,9 +15,12 @@ from kanon_duck.maintenance.partition import Partition, with_more_rows
 from kanon_duck.runtime.call import Call
 
 
-@dataclass
+@dataclass(frozen=True)
 class State:
     """The members of a masked view; everything is indexed by row number.
+
+    A change gives a new state. It may share arrays with the old one, and write into them: whoever changes a state
+    gives the old one up. The process forgets a state as soon as a call takes it (see `Memory.take`).
 
     Attributes
     ----------
@@ -56,27 +59,33 @@ def free_rows(state: State, count: int) -> NDArray[np.int64]:
     return np.concatenate([freed, beyond])
 
 
-def put(state: State, microdata: Microdata, rows: NDArray[np.int64]) -> None:
-    """Write the codes of members, new ones or changed ones, at their row numbers."""
+def write_codes(state: State, microdata: Microdata, rows: NDArray[np.int64]) -> State:
+    """The state after the codes of members, new ones or changed ones, were written at their row numbers."""
     n = max(len(state.present), int(rows.max(initial=-1)) + 1)
     attributes = [
-        _put_attribute(old, new, rows, n)
+        _write_attribute(old, new, rows, n)
         for old, new in zip(state.microdata.attributes, microdata.attributes, strict=True)
     ]
     codes = _with_length(state.microdata.encoding.codes, n, 0)
     codes[rows] = microdata.encoding.codes
     sensitive = state.microdata.sensitive
     if sensitive is not None and microdata.sensitive is not None:
-        sensitive = put_sensitive(sensitive, microdata.sensitive, rows, n)
-    state.microdata = Microdata(attributes, replace(state.microdata.encoding, codes=codes), sensitive)
-    state.labels = _with_length(state.labels, n, NO_CLASS)
-    if state.partition is not None and len(state.partition.labels) < n:
-        state.partition = with_more_rows(state.partition, codes)
-    state.present = _with_length(state.present, n, False)
-    state.present[rows] = True
+        sensitive = write_sensitive_codes(sensitive, microdata.sensitive, rows, n)
+    partition = state.partition
+    if partition is not None and len(partition.labels) < n:
+        partition = with_more_rows(partition, codes)
+    present = _with_length(state.present, n, False)
+    present[rows] = True
+    return replace(
+        state,
+        microdata=Microdata(attributes, replace(state.microdata.encoding, codes=codes), sensitive),
+        labels=_with_length(state.labels, n, NO_CLASS),
+        present=present,
+        partition=partition,
+    )
 
 
-def _put_attribute(old: Attribute, new: Attribute, rows: NDArray[np.int64], n: int) -> Attribute:
+def _write_attribute(old: Attribute, new: Attribute, rows: NDArray[np.int64], n: int) -> Attribute:
     """The codes of one quasi-identifier with those of some rows changed."""
     if isinstance(old, CategoricalAttribute) and isinstance(new, CategoricalAttribute):
         leaf = _with_length(old.leaf, n, 0)
@@ -93,19 +102,19 @@ def _put_attribute(old: Attribute, new: Attribute, rows: NDArray[np.int64], n: i
     return replace(new, low=low, high=high, missing=missing)
 
 
-def put_sensitive(old: Sensitive, new: Sensitive, rows: NDArray[np.int64], n: int) -> Sensitive:
+def write_sensitive_codes(old: Sensitive, new: Sensitive, rows: NDArray[np.int64], n: int) -> Sensitive:
     """The codes of n members with those of some rows changed."""
 
-    def put_codes(old_codes: NDArray[np.int64], new_codes: NDArray[np.int64]) -> NDArray[np.int64]:
+    def written(old_codes: NDArray[np.int64], new_codes: NDArray[np.int64]) -> NDArray[np.int64]:
         codes = np.zeros((len(old_codes), n), np.int64)
         codes[:, : old_codes.shape[1]] = old_codes
         codes[:, rows] = new_codes
         return codes
 
-    persons = put_codes(old.persons[None, :], new.persons[None, :])[0] if new.persons.size else old.persons
-    values = put_codes(old.values, new.values)
-    strong = values if old.strong is old.values else put_codes(old.strong, new.strong)
-    return replace(old, persons=persons, values=values, strong=strong, levels=put_codes(old.levels, new.levels))
+    persons = written(old.persons[None, :], new.persons[None, :])[0] if new.persons.size else old.persons
+    values = written(old.values, new.values)
+    strong = values if old.strong is old.values else written(old.strong, new.strong)
+    return replace(old, persons=persons, values=values, strong=strong, levels=written(old.levels, new.levels))
 
 
 def _with_length(values: NDArray[Any], n: int, fill: Any) -> NDArray[Any]:

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from kanon_duck.catalog.columns import columns_by_role, private_names
 from kanon_duck.catalog.settings import Settings
-from kanon_duck.catalog.views import changes_table, table_type
+from kanon_duck.catalog.tables import changes_table
+from kanon_duck.catalog.views import table_type
 from kanon_duck.errors import KanonError
-from kanon_duck.intake.snapshot import columns_by_role, private_names
 from kanon_duck.runtime import names
 from kanon_duck.runtime.call import Call
 from kanon_duck.runtime.source import find_table, is_query
@@ -49,16 +50,16 @@ def trigger_source(call: Call, settings: Settings) -> exp.Table:
     return table
 
 
-def install_triggers(call: Call, settings: Settings, number: int) -> None:
+def install_triggers(call: Call, settings: Settings, view_number: int) -> None:
     """Let the source note its changes from now on.
 
     What is noted first is no key at all: the next refresh compares everything (see `notes_are_complete`).
     """
     table = trigger_source(call, settings)
-    log = exp.to_table(changes_table(number))
+    log = exp.to_table(changes_table(view_number))
     log.set("catalog", exp.to_identifier(call.catalog, quoted=True))  # writers may use another database
     keys = columns_by_role(settings)[: len(settings.key)]
-    call.database.execute(f"DROP TABLE IF EXISTS {changes_table(number)}")
+    call.database.execute(f"DROP TABLE IF EXISTS {changes_table(view_number)}")
     call.database.execute(exp.Create(this=log, kind="TABLE", expression=exp.select(*keys).from_(table).limit(0)))
     for end, (event, side) in NOTED.items():
         rows = exp.to_identifier(f"{side}_rows")
@@ -71,50 +72,50 @@ def install_triggers(call: Call, settings: Settings, number: int) -> None:
             for_each="STATEMENT",
             execute=exp.insert(noted, log.copy()),
         )
-        name = exp.to_identifier(f"kanon_{number}_{end}")
+        name = exp.to_identifier(f"kanon_{view_number}_{end}")
         made = exp.Create(this=name, kind="TRIGGER", properties=exp.Properties(expressions=[properties]), replace=False)
         call.database.execute(made)
     # a transaction that is open now does not see the triggers, and may still change the source
-    call.database.execute(f"INSERT INTO {changes_table(number)} DEFAULT VALUES")
+    call.database.execute(f"INSERT INTO {changes_table(view_number)} DEFAULT VALUES")
 
 
-def _standing(call: Call, number: int) -> list[tuple[str, str, str]]:
+def _standing(call: Call, view_number: int) -> list[tuple[str, str, str]]:
     """Schema, table and name of the triggers of a masked view; another database may have some of the same names."""
     return call.database.rows(
         "SELECT schema_name, table_name, trigger_name FROM duckdb_triggers() "
         "WHERE database_name = ? AND trigger_name IN (SELECT unnest(?))",
-        [call.catalog, [f"kanon_{number}_{end}" for end in NOTED]],
+        [call.catalog, [f"kanon_{view_number}_{end}" for end in NOTED]],
     )
 
 
-def triggers_stand(call: Call, number: int) -> bool:
+def triggers_stand(call: Call, view_number: int) -> bool:
     """Whether all triggers of a masked view are still there."""
-    return len(_standing(call, number)) == len(NOTED)
+    return len(_standing(call, view_number)) == len(NOTED)
 
 
-def remove_triggers(call: Call, number: int) -> None:
+def remove_triggers(call: Call, view_number: int) -> None:
     """Let the source note nothing any more."""
-    for schema, table, trigger in _standing(call, number):
+    for schema, table, trigger in _standing(call, view_number):
         on = exp.table_(table, db=schema, catalog=call.catalog, quoted=True).sql(dialect="duckdb")
         call.database.execute(f"DROP TRIGGER {exp.to_identifier(trigger).sql(dialect='duckdb')} ON {on}")
-    call.database.execute(f"DROP TABLE IF EXISTS {changes_table(number)}")
+    call.database.execute(f"DROP TABLE IF EXISTS {changes_table(view_number)}")
 
 
-def settle(call: Call, settings: Settings, number: int) -> None:
+def clear_notes(call: Call, settings: Settings, view_number: int) -> None:
     """After a refresh: what was noted has been brought in, and lost triggers are made again."""
     if settings.capture == "trigger":
-        if triggers_stand(call, number):
-            call.database.execute(f"DELETE FROM {changes_table(number)}")
+        if triggers_stand(call, view_number):
+            call.database.execute(f"DELETE FROM {changes_table(view_number)}")
         else:
-            remove_triggers(call, number)
-            install_triggers(call, settings, number)
+            remove_triggers(call, view_number)
+            install_triggers(call, settings, view_number)
 
 
-def notes_are_complete(call: Call, number: int) -> bool:
+def notes_are_complete(call: Call, view_number: int) -> bool:
     """Whether everything has been compared since the triggers were made, and they have noted all changes after that."""
-    return not call.database.value(f"SELECT count(*) FROM {changes_table(number)} WHERE key_0 IS NULL")
+    return not call.database.value(f"SELECT count(*) FROM {changes_table(view_number)} WHERE key_0 IS NULL")
 
 
-def noted_keys(settings: Settings, number: int) -> str:
+def noted_keys(settings: Settings, view_number: int) -> str:
     """SQL for the keys that were noted."""
-    return f"SELECT {', '.join(private_names(settings, 'key'))} FROM {changes_table(number)}"
+    return f"SELECT {', '.join(private_names(settings, 'key'))} FROM {changes_table(view_number)}"

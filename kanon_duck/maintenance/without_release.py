@@ -12,18 +12,15 @@ from kanon_duck.release.members import held_back
 from kanon_duck.runtime.call import Call, Row
 
 
-def no_release(call: Call, view: MaskedView, cause: str, warnings: list[str], dry_run: bool, **state: Any) -> Row:
+def no_release(call: Call, view: MaskedView, cause: str, warnings: list[str], **state: Any) -> Row:
     """The release there is, with a cause that says why there is no new one.
 
     Parameters
     ----------
     state
-        What `kanon.masked_views` is to say of the view, unless it is a dry run.
+        What `kanon.masked_views` is to say of the view.
     """
-    if dry_run:
-        call.begin_again()
-    else:
-        record_state(call.database, view.number, **state)
+    record_state(call.database, view.number, **state)
     return _standing(call, view, cause, warnings)
 
 
@@ -35,24 +32,26 @@ def _standing(call: Call, view: MaskedView, cause: str, warnings: list[str]) -> 
     return row | {"cause": cause, "warnings": warnings, "seconds": 0.0}
 
 
-def unchanged(call: Call, view: MaskedView, dry_run: bool, warnings: list[str]) -> Row:
+def unchanged(call: Call, view: MaskedView, warnings: list[str]) -> Row:
     """What readers see stays as it is."""
-    return no_release(call, view, "unchanged", warnings, dry_run, status="current", reason=None)
+    return no_release(call, view, "unchanged", warnings, status="current", reason=None)
 
 
-def held(call: Call, view: MaskedView, dry_run: bool, model: PrivacyModel) -> Row:
+def held(call: Call, view: MaskedView, model: PrivacyModel) -> Row:
     """No class can be made of the people that are left: readers keep the last release."""
     few = f"fewer than {model.k} rows are left that can be shown"
     if not model.on_size_alone:
         few = "the rows that are left make no class that satisfies the models"
     reason = f"{few}: release {view.release} stays until there are more"
     call.begin_again()
-    return no_release(call, view, "held", [reason], dry_run, status="held", reason=reason)
+    return no_release(call, view, "held", [reason], status="held", reason=reason)
 
 
-def dry(call: Call, row: Row) -> Row:
-    """Undo everything, and tell what it would have been."""
+def undo_dry_run(call: Call, row: Row) -> Row:
+    """Undo everything, and say what the answer would have been."""
     call.begin_again()
+    if row["cause"] in ("unchanged", "held"):
+        return row
     return row | {"cause": f"dry run: {row['cause']}", "warnings": [*row["warnings"], "a dry run: nothing was changed"]}
 
 
@@ -71,7 +70,7 @@ def failed(call: Call, view: MaskedView, error: KanonError) -> Row:
 
 def secure_not_yet(call: Call, view: MaskedView, found: Found) -> RecordedError:
     """Releases of a secure view after the first must be checked against all earlier ones."""
-    record_state(call.database, view.number, status="stale", reason=found.told())
+    record_state(call.database, view.number, status="stale", reason=found.in_words())
     return RecordedError(secure_message(view))
 
 

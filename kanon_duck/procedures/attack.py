@@ -8,11 +8,12 @@ import numpy as np
 from sqlglot import exp
 
 from kanon_duck.catalog.settings import Settings
-from kanon_duck.catalog.views import find_view, members_table, stored_settings
+from kanon_duck.catalog.tables import members_table
+from kanon_duck.catalog.views import find_view, stored_settings
 from kanon_duck.errors import KanonError
-from kanon_duck.inference.own_history import Recorded, companions, names_of, read_names, read_stays, recorded
+from kanon_duck.inference.own_history import OwnSeries, companions, names_of, read_names, read_stays, series_of_stays
 from kanon_duck.inference.rows import Names
-from kanon_duck.inference.victim import Step, follow
+from kanon_duck.inference.victim import AttackStep, trace_victim
 from kanon_duck.inference.views import refuse_strangers
 from kanon_duck.release.stays import person
 from kanon_duck.runtime import arguments as read
@@ -33,17 +34,17 @@ def run(call: Call) -> list[Row]:
     # bounds follow from the classes around the victim's; assignments are of everybody whom classes connect
     people = None if exact else companions(view.number, settings, victim)
     stays = read_stays(call.database, view.number, settings, view.release, people)
-    known = recorded([*settings.sensitive, *settings.keep], [(view.release, stays)])
+    known = series_of_stays([*settings.sensitive, *settings.keep], [(view.release, stays)])
     names = names_of(known, [(view.name, view.release, read_names(call.database, view.number, settings, view.release))])
     place = int(np.searchsorted(known.person, np.uint64(victim)))
     if place == len(known.person) or known.person[place] != np.uint64(victim):
         raise KanonError(f"victim is {read.shown(call.arguments['victim'])}, who has not been in any release")
     call.phase("comparing")
-    steps = follow(known.series, place, names.titles, exact)
+    steps = trace_victim(known.series, place, names.titles, exact)
     return [row for step in steps for row in _rows(step, known, names)]
 
 
-def _find(call: Call, number: int, settings: Settings, arguments: read.Arguments) -> int:
+def _find(call: Call, view_number: int, settings: Settings, arguments: read.Arguments) -> int:
     """The number of the one member whose row of the source has the values that are typed.
 
     Raises
@@ -71,20 +72,22 @@ def _find(call: Call, number: int, settings: Settings, arguments: read.Arguments
             f"CREATE OR REPLACE TEMPORARY TABLE kanon_victim AS {query.sql(dialect='duckdb')}", values
         )
     columns = ", ".join(f"key_{place}" for place in range(len(settings.key)))
-    found = _people(call.database, number, settings, columns)
+    found = _people(call.database, view_number, settings, columns)
     if len(found) != 1:
         what = f"is that of {len(found)} people" if found else "is nobody of the last refresh"
         raise KanonError(f"victim is {read.shown(typed)}, which {what}: name other columns, or the key")
     return found[0]
 
 
-def _people(database: Database, number: int, settings: Settings, columns: str) -> list[int]:
+def _people(database: Database, view_number: int, settings: Settings, columns: str) -> list[int]:
     """Numbers of the members that have been found."""
-    rows = database.rows(f"SELECT {person(settings)} FROM {members_table(number)} SEMI JOIN {VICTIM} USING ({columns})")
+    rows = database.rows(
+        f"SELECT {person(settings)} FROM {members_table(view_number)} SEMI JOIN {VICTIM} USING ({columns})"
+    )
     return [value for (value,) in rows]
 
 
-def _rows(step: Step, known: Recorded, names: Names) -> list[Row]:
+def _rows(step: AttackStep, known: OwnSeries, names: Names) -> list[Row]:
     """What is known after a release, for each column."""
     rows = []
     for attribute in known.codes:

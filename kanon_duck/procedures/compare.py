@@ -125,12 +125,12 @@ def _together(models: list[PrivacyModel]) -> PrivacyModel:
     return replace(models[0], **asked)
 
 
-def _part(call: Call, number: int, runs: int) -> Call:
+def _part(call: Call, view_number: int, runs: int) -> Call:
     """The call as one of several runs sees it: a share of its work is a smaller share of the whole."""
     whole: Callable[[float | None], None] = call.checkpoint
 
     def checkpoint(share: float | None = None) -> None:
-        whole(None if share is None else (number + share) / runs)
+        whole(None if share is None else (view_number + share) / runs)
 
     return replace(call, checkpoint=checkpoint)
 

@@ -6,7 +6,8 @@ import json
 from decimal import Decimal
 from typing import Any
 
-from kanon_duck.catalog.views import MaskedView, classes_table, find_view, members_table
+from kanon_duck.catalog.tables import classes_table, members_table
+from kanon_duck.catalog.views import MaskedView, find_view
 from kanon_duck.errors import KanonError
 from kanon_duck.runtime.arguments import shown
 from kanon_duck.runtime.call import Call, Row
@@ -18,7 +19,7 @@ def run(call: Call) -> list[Row]:
     if not view.key:
         raise KanonError(f"masked view {view.name} has no key: its rows cannot be told apart")
     values = _key_values(view, call.arguments.get("key"))
-    matches = " AND ".join(f"CAST(key_{number} AS VARCHAR) = ?" for number in range(len(view.key)))
+    matches = " AND ".join(f"CAST(key_{place} AS VARCHAR) = ?" for place in range(len(view.key)))
     found = call.database.rows(
         f"SELECT class, waiting_reason FROM {members_table(view.number)} WHERE {matches}", values
     )
@@ -31,7 +32,7 @@ def run(call: Call) -> list[Row]:
         return [row | {"status": "waiting", "reason": waiting_reason}]
     if label is None:
         return [row | {"status": "suppressed", "reason": "left out of the release for its quality"}]
-    columns = [f"quasi_identifier_{number}" for number in range(len(view.quasi_identifiers))]
+    columns = [f"quasi_identifier_{place}" for place in range(len(view.quasi_identifiers))]
     rows, *cells = call.database.rows(
         f"SELECT rows, {', '.join(columns)} FROM {classes_table(view.number)} WHERE class = ?", [label]
     )[0]

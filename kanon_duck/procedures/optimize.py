@@ -12,8 +12,15 @@ from kanon_duck.catalog.views import find_view, refuse_unseen, stored_settings
 from kanon_duck.errors import KanonError
 from kanon_duck.maintenance.batch import optimize_classes
 from kanon_duck.maintenance.capture import empty_snapshot
-from kanon_duck.maintenance.next_release import move_members, succeed
+from kanon_duck.maintenance.next_release import (
+    draft_release,
+    end_changed_classes,
+    keep_release,
+    move_members,
+    publish_draft,
+)
 from kanon_duck.maintenance.refresh import load_state
+from kanon_duck.maintenance.state import keep_in_mind
 from kanon_duck.maintenance.without_release import secure_message
 from kanon_duck.release.stays import remember_leaving
 from kanon_duck.runtime.arguments import shown
@@ -40,11 +47,11 @@ def run(call: Call) -> list[Row]:
     state, _ = load_state(call, view, settings)
     call.phase("clustering")
     before = state.labels
-    optimize_classes(call, settings, state)
-
-    def write(release: int) -> None:
-        remember_leaving(call.database, view.number, settings, NONE)
-        move_members(call.database, view.number, state, before, NONE)
-
-    warnings = standing_warnings(settings)
-    return [succeed(call, view, settings, state, before, NONE, write, "optimize", warnings, started)]
+    state = optimize_classes(call, settings, state)
+    draft = draft_release(call, view, settings, state, before, NONE, "optimize", started)
+    if draft.shows_difference:
+        end_changed_classes(draft)
+    remember_leaving(call.database, view.number, settings, NONE)
+    move_members(draft, NONE)
+    keep_in_mind(call, draft.state)
+    return [publish_draft(draft, standing_warnings(settings)) if draft.shows_difference else keep_release(draft)]

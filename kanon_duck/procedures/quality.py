@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from kanon_duck.catalog.views import MaskedView, find_view, released_table
+from kanon_duck.catalog.tables import released_table
+from kanon_duck.catalog.views import MaskedView, find_view
 from kanon_duck.release.generalization import ROOT
 from kanon_duck.runtime.call import Call, Row
 

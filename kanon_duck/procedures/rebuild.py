@@ -21,7 +21,7 @@ from kanon_duck.intake.snapshot import SNAPSHOT, take_snapshot
 from kanon_duck.maintenance.from_scratch import release_whole
 from kanon_duck.maintenance.last_release import compare_with_last, remember_last
 from kanon_duck.maintenance.triggers import install_triggers, remove_triggers, trigger_source
-from kanon_duck.maintenance.without_release import dry, secure_message
+from kanon_duck.maintenance.without_release import secure_message, undo_dry_run
 from kanon_duck.privacy.feasibility import refuse_impossible
 from kanon_duck.release.classes import end_all_classes
 from kanon_duck.release.history import end_release
@@ -73,7 +73,7 @@ def run(call: Call) -> list[Row]:
     release |= {"warnings": warnings + found, "seconds": time.perf_counter() - started}
     record_release(call.database, view.number, release, losses)
     row = release_row(call.database, view.name, view.release + 1)
-    return [dry(call, row) if dry_run else row]
+    return [undo_dry_run(call, row) if dry_run else row]
 
 
 def _with_changes(call: Call, view: MaskedView) -> Call:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from sqlglot import exp
 
-from kanon_duck.catalog.views import MaskedView, classes_table, declared_model, find_view, members_table, refuse_unseen
+from kanon_duck.catalog.tables import classes_table, members_table
+from kanon_duck.catalog.views import MaskedView, declared_model, find_view, refuse_unseen
 from kanon_duck.errors import KanonError
 from kanon_duck.intake.kept_columns import as_shown
 from kanon_duck.privacy.diversity import PERSON
@@ -28,7 +29,7 @@ def run(call: Call) -> list[Row]:
     persons = f"count(DISTINCT {PERSON})" if by_person else "count(*)"
     people = int(call.database.value(f"SELECT {persons} FROM {_people(view)}"))
     population = _population(call, people)
-    kept = [as_shown(f"kept_{number}") for number in range(len(view.keep))]
+    kept = [as_shown(f"kept_{place}") for place in range(len(view.keep))]
     measures = []
     for known, ending in (([], ""), (kept, WITH_KEPT)) if kept else (([], ""),):
         if by_person:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from kanon_duck.catalog.views import find_view, members_table
+from kanon_duck.catalog.tables import members_table
+from kanon_duck.catalog.views import find_view
 from kanon_duck.intake.snapshot import key_text
 from kanon_duck.runtime.call import Call, Row
 
@@ -12,7 +13,7 @@ from kanon_duck.runtime.call import Call, Row
 def run(call: Call) -> list[Row]:
     """Key, release since which it waits, and reason, of every row that waits; those that wait longest first."""
     view = find_view(call)
-    key = key_text([(name, exp.column(f"key_{number}")) for number, name in enumerate(view.key)])
+    key = key_text([(name, exp.column(f"key_{place}")) for place, name in enumerate(view.key)])
     query = (
         exp.select(key.as_("key"), "waiting_since AS since_release", "waiting_reason AS reason")
         .from_(exp.to_table(members_table(view.number)))

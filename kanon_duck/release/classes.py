@@ -13,8 +13,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from sqlglot import exp
 
+from kanon_duck.catalog.columns import cells
 from kanon_duck.catalog.settings import Settings
-from kanon_duck.catalog.views import classes_table, diversity_table, members_table
+from kanon_duck.catalog.tables import classes_table, diversity_table, members_table
 from kanon_duck.encoding.microdata import Microdata, NumericAttribute
 from kanon_duck.privacy.check import ClassSizes, summary_of
 from kanon_duck.privacy.diversity import PERSON
@@ -28,15 +29,15 @@ ENDED = "temp.kanon_ended"
 are, but look like one that is new, have this for ``successor``: their rows are written anew beside its rows."""
 
 
-def create_classes(database: Database, number: int, microdata: Microdata, classes: Classes, release: int) -> None:
+def create_classes(database: Database, view_number: int, microdata: Microdata, classes: Classes, release: int) -> None:
     """Write all classes of a release."""
-    table = classes_table(number)
+    table = classes_table(view_number)
     _write_cells(database, f"CREATE OR REPLACE TABLE {table} AS", "reader_class", microdata, classes.cells, release)
 
 
-def with_look_alikes(database: Database, number: int, classes: NDArray[np.int64]) -> NDArray[np.int64]:
+def with_look_alikes(database: Database, view_number: int, classes: NDArray[np.int64]) -> NDArray[np.int64]:
     """Numbers of all classes that a reader cannot tell from one of some classes, themselves included if they stand."""
-    table = classes_table(number)
+    table = classes_table(view_number)
     database.register("some_classes", pa.table({"class": arrow.numbers(classes)}))
     found = database.numpy(
         f"SELECT class FROM {table} WHERE reader_class IN "
@@ -48,7 +49,7 @@ def with_look_alikes(database: Database, number: int, classes: NDArray[np.int64]
 
 def add_classes(
     database: Database,
-    number: int,
+    view_number: int,
     microdata: Microdata,
     classes: Classes,
     numbers: NDArray[np.int64],
@@ -72,7 +73,7 @@ def add_classes(
     release : int
         The first that shows them.
     """
-    table = classes_table(number)
+    table = classes_table(view_number)
     cells = classes.cells.set_column(0, "class", arrow.numbers(numbers))
     unused = f"reader_class + (SELECT coalesce(max(reader_class), -1) + 1 FROM {table})"
     _write_cells(database, f"INSERT INTO {table} BY NAME", unused, microdata, cells, release)
@@ -93,9 +94,9 @@ def add_classes(
     database.unregister("touched")
 
 
-def end_all_classes(database: Database, number: int) -> None:
+def end_all_classes(database: Database, view_number: int) -> None:
     """Note that the next release ends all reader classes, as one from scratch does."""
-    database.execute(f"CREATE OR REPLACE TEMPORARY TABLE {ENDED} AS {_ended(classes_table(number))}")
+    database.execute(f"CREATE OR REPLACE TEMPORARY TABLE {ENDED} AS {_ended(classes_table(view_number))}")
 
 
 def _ended(classes: str) -> str:
@@ -106,21 +107,21 @@ def _ended(classes: str) -> str:
     )
 
 
-def ended_classes(number: int, release: int) -> str:
+def ended_classes(view_number: int, release: int) -> str:
     """A relation of all classes that are part of the reader classes that a release ends, as they were."""
-    ended = f"{classes_table(number)} SEMI JOIN {ENDED} USING (reader_class)"
+    ended = f"{classes_table(view_number)} SEMI JOIN {ENDED} USING (reader_class)"
     return f"(SELECT * FROM {ended} WHERE from_release < {int(release)})"
 
 
-def one_of_each(number: int, release: int) -> str:
+def one_of_each(view_number: int, release: int) -> str:
     """A relation of one class of each reader class that a release ends."""
-    one = f"{classes_table(number)} SEMI JOIN {ENDED} USING (reader_class, class)"
+    one = f"{classes_table(view_number)} SEMI JOIN {ENDED} USING (reader_class, class)"
     return f"(SELECT * FROM {one} WHERE from_release < {int(release)})"
 
 
-def remove_ended_classes(database: Database, number: int, release: int) -> None:
+def remove_ended_classes(database: Database, view_number: int, release: int) -> None:
     """Leave the classes of a release alone in the table."""
-    table = classes_table(number)
+    table = classes_table(view_number)
     gone = f"SELECT reader_class FROM {ENDED} WHERE successor IS NULL"
     database.execute(f"DELETE FROM {table} WHERE reader_class IN ({gone})")
     database.execute(
@@ -152,9 +153,9 @@ def _write_cells(
 def _cell_columns(microdata: Microdata) -> list[str]:
     """Columns of the classes that hold what readers see."""
     return [
-        f"quasi_identifier_{place}{suffix}"
+        cell
         for place, attribute in enumerate(microdata.attributes)
-        for suffix in (("", "_min", "_max") if isinstance(attribute, NumericAttribute) else ("",))
+        for cell in cells(f"quasi_identifier_{place}", isinstance(attribute, NumericAttribute))
     ]
 
 
@@ -188,14 +189,14 @@ def _numeric_cells(position: int, attribute: NumericAttribute) -> tuple[list[str
     ], joins
 
 
-def restate_shares(database: Database, number: int, place: int, hierarchy: str) -> None:
+def restate_shares(database: Database, view_number: int, place: int, hierarchy: str) -> None:
     """Give labels of a hierarchy that is a tree the share that they lose at their present height.
 
     What readers see of the classes stays; the next release tells its loss by the tree as it is then.
     """
     database.execute(
         f"""
-        UPDATE {classes_table(number)} SET share_{place} = nodes.share
+        UPDATE {classes_table(view_number)} SET share_{place} = nodes.share
         FROM (
             SELECT DISTINCT unnest(leaves.path) AS label, unnest(leaves.heights) / stored.height AS share
             FROM kanon_private.hierarchy_leaves AS leaves JOIN kanon_private.hierarchies AS stored USING (hierarchy)
@@ -207,22 +208,22 @@ def restate_shares(database: Database, number: int, place: int, hierarchy: str) 
     )
 
 
-def class_summary(database: Database, number: int, model: PrivacyModel) -> ClassSizes:
+def class_summary(database: Database, view_number: int, model: PrivacyModel) -> ClassSizes:
     """Sizes of the reader classes."""
-    sizes = exp.select("sum(rows) AS size").from_(exp.to_table(classes_table(number))).group_by("reader_class")
+    sizes = exp.select("sum(rows) AS size").from_(exp.to_table(classes_table(view_number))).group_by("reader_class")
     return summary_of(database, sizes, model)
 
 
-def released_people(number: int) -> str:
+def released_people(view_number: int) -> str:
     """A relation of the members that are released, beside their classes."""
-    return f"(FROM {members_table(number)} JOIN {classes_table(number)} USING (class))"
+    return f"(FROM {members_table(view_number)} JOIN {classes_table(view_number)} USING (class))"
 
 
-def class_losses(database: Database, number: int, settings: Settings) -> tuple[dict[str, float], float]:
+def class_losses(database: Database, view_number: int, settings: Settings) -> tuple[dict[str, float], float]:
     """Information loss of each quasi-identifier, and their sum."""
     names = [each.name for each in settings.quasi_identifiers]
     shares = ", ".join(f"share_{place}" for place in range(len(names)))
-    data = database.numpy(f"SELECT class, rows, {shares} FROM {classes_table(number)}")
+    data = database.numpy(f"SELECT class, rows, {shares} FROM {classes_table(view_number)}")
     of_class = np.zeros(int(data["class"].max(initial=-1)) + 1)
     losses = {}
     for place, name in enumerate(names):
@@ -231,20 +232,22 @@ def class_losses(database: Database, number: int, settings: Settings) -> tuple[d
     return losses, math.fsum(losses.values())
 
 
-def create_diversity(database: Database, number: int, settings: Settings) -> None:
+def create_diversity(database: Database, view_number: int, settings: Settings) -> None:
     """Count the sensitive values of every reader class; NULL counts as one value."""
-    database.execute(f"CREATE OR REPLACE TABLE {diversity_table(number)} AS {_diversity(number, settings, '')}")
+    database.execute(
+        f"CREATE OR REPLACE TABLE {diversity_table(view_number)} AS {_diversity(view_number, settings, '')}"
+    )
 
 
-def replace_diversity(database: Database, number: int, settings: Settings, release: int) -> None:
+def replace_diversity(database: Database, view_number: int, settings: Settings, release: int) -> None:
     """Count again in the reader classes that a release is the first to show."""
-    table = diversity_table(number)
+    table = diversity_table(view_number)
     database.execute(f"DELETE FROM {table} WHERE reader_class IN (SELECT reader_class FROM {ENDED})")
     changed = f"WHERE from_release = {int(release)}"
-    database.execute(f"INSERT INTO {table} {_diversity(number, settings, changed)}")
+    database.execute(f"INSERT INTO {table} {_diversity(view_number, settings, changed)}")
 
 
-def _diversity(number: int, settings: Settings, condition: str) -> str:
+def _diversity(view_number: int, settings: Settings, condition: str) -> str:
     """SQL for distinct values and greatest frequency, by reader class and sensitive attribute."""
     frequency, size = "count(*) AS frequency", "sum(frequency)"
     if settings.model.unit is not None:  # a person may have several values
@@ -256,7 +259,7 @@ def _diversity(number: int, settings: Settings, condition: str) -> str:
                CAST(max(frequency) / {size} AS DOUBLE) AS max_frequency
         FROM (
             SELECT reader_class, {frequency}
-            FROM {released_people(number)} {condition}
+            FROM {released_people(view_number)} {condition}
             GROUP BY reader_class, sensitive_{place}
         ) GROUP BY reader_class
         """
@@ -269,6 +272,6 @@ def _diversity(number: int, settings: Settings, condition: str) -> str:
     return " UNION ALL ".join(of_attribute) or nothing
 
 
-def least_diversity(database: Database, number: int) -> tuple[int | None, float | None]:
+def least_diversity(database: Database, view_number: int) -> tuple[int | None, float | None]:
     """Least number of distinct sensitive values, and highest frequency of one, over all reader classes."""
-    return database.rows(f"SELECT min(distinct_values), max(max_frequency) FROM {diversity_table(number)}")[0]
+    return database.rows(f"SELECT min(distinct_values), max(max_frequency) FROM {diversity_table(view_number)}")[0]

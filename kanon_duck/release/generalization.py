@@ -72,36 +72,36 @@ def generalize(microdata: Microdata, labels: NDArray[np.int64], levels: Sequence
     low, high, sizes = class_boxes(encoding.codes, labels)
     null = np.iinfo(encoding.codes.dtype).max
 
-    def cells_of(number: int) -> _Cells:
-        attribute, level = microdata.attributes[number], None if levels is None else levels[number]
-        columns = slice(*np.searchsorted(encoding.attributes, [number, number + 1]))
+    def cells_of(place: int) -> _GeneralizedAttribute:
+        attribute, level = microdata.attributes[place], None if levels is None else levels[place]
+        columns = slice(*np.searchsorted(encoding.attributes, [place, place + 1]))
         # NULL has the largest code, so a box tells whether a class holds any, and whether it holds nothing else
-        state = _State(high[:, columns.start] == null, low[:, columns.start] == null)
+        nulls = _Nulls(high[:, columns.start] == null, low[:, columns.start] == null)
         if level == top_level(attribute):
-            state.all_null[:] = False  # there NULL is shown as everything else
+            nulls.all_null[:] = False  # there NULL is shown as everything else
         if isinstance(attribute, NumericAttribute):
-            return _numeric_cells(attribute if level is None else at_level(attribute, level), labels, state)
-        return _categorical_cells(attribute.hierarchy, level, low[:, columns], high[:, columns], state)
+            return _numeric_cells(attribute if level is None else at_level(attribute, level), labels, nulls)
+        return _categorical_cells(attribute.hierarchy, level, low[:, columns], high[:, columns], nulls)
 
     cells = each(cells_of, range(len(microdata.attributes)))
     reader_class = _ranks([key for of_attribute in cells for key in of_attribute.keys])
     columns = {"class": numbers(np.arange(len(sizes))), "rows": numbers(sizes)}
-    for number, of_attribute in enumerate(cells):
+    for place, of_attribute in enumerate(cells):
         shown = of_attribute.shown | {"share": numbers(of_attribute.share)}
-        columns |= {f"{name}_{number}": column for name, column in shown.items()}
+        columns |= {f"{name}_{place}": column for name, column in shown.items()}
     columns["reader_class"] = numbers(reader_class)
     shares = np.array([of_attribute.share for of_attribute in cells]).reshape(len(cells), len(sizes)).T
     return Classes(sizes, shares, reader_class, pa.table(columns))
 
 
-class _State(NamedTuple):
+class _Nulls(NamedTuple):
     """Whether each class has NULLs of an attribute, and whether it has nothing else."""
 
     some_null: NDArray[np.bool_]
     all_null: NDArray[np.bool_]
 
 
-class _Cells(NamedTuple):
+class _GeneralizedAttribute(NamedTuple):
     """What each class shows of one quasi-identifier, numbers that tell it apart, and the share that it loses."""
 
     shown: dict[str, pa.Array]
@@ -109,17 +109,17 @@ class _Cells(NamedTuple):
     share: NDArray[np.float64]
 
 
-def _numeric_cells(attribute: NumericAttribute, labels: NDArray[np.int64], state: _State) -> _Cells:
+def _numeric_cells(attribute: NumericAttribute, labels: NDArray[np.int64], nulls: _Nulls) -> _GeneralizedAttribute:
     """Kind, low and high code of each class's cell; the codes are 0 where it is no interval."""
-    first, last = class_intervals(attribute.low, attribute.high, labels, len(state.all_null))
+    first, last = class_intervals(attribute.low, attribute.high, labels, len(nulls.all_null))
     ends = attribute.domain
     covers_domain = (first <= ends[0]) & (last >= ends[1]) & ((ends[0] < ends[1]) | (first < last))
-    kind = np.where(state.some_null | covers_domain, AT_ROOT, INTERVAL)
-    kind[state.all_null] = NULL
+    kind = np.where(nulls.some_null | covers_domain, AT_ROOT, INTERVAL)
+    kind[nulls.all_null] = NULL
     plain = kind == INTERVAL
     cell = {"kind": kind, "low": np.where(plain, first, 0), "high": np.where(plain, last, 0)}
     share = np.where(plain, attribute.share(cell["low"], cell["high"]), kind == AT_ROOT)
-    return _Cells({name: numbers(part) for name, part in cell.items()}, list(cell.values()), share)
+    return _GeneralizedAttribute({name: numbers(part) for name, part in cell.items()}, list(cell.values()), share)
 
 
 def _categorical_cells(
@@ -127,28 +127,28 @@ def _categorical_cells(
     level: int | None,
     low: NDArray[np.unsignedinteger],
     high: NDArray[np.unsignedinteger],
-    state: _State,
-) -> _Cells:
+    nulls: _Nulls,
+) -> _GeneralizedAttribute:
     """Label of the lowest common ancestor of each class, or of what it shows at a level."""
     height = np.count_nonzero(low != high, axis=1)
     code = low[:, 0].astype(np.int64)
     if level is not None:
-        height = np.maximum(height, _heights(hierarchy, level, code, state))
-    node, label = _ancestors(hierarchy, code, height, state)
-    return _Cells({"label": label}, [node], height / low.shape[1])
+        height = np.maximum(height, _heights(hierarchy, level, code, nulls))
+    node, label = _ancestors(hierarchy, code, height, nulls)
+    return _GeneralizedAttribute({"label": label}, [node], height / low.shape[1])
 
 
-def _heights(hierarchy: BoundHierarchy, level: int, code: NDArray[np.int64], state: _State) -> NDArray[np.int64]:
+def _heights(hierarchy: BoundHierarchy, level: int, code: NDArray[np.int64], nulls: _Nulls) -> NDArray[np.int64]:
     """Height of what each class shows at a level; ``code`` is that of its first value on the lowest level."""
     if level >= hierarchy.height:
         return np.full(len(code), hierarchy.height)
     by_code = np.zeros(len(hierarchy.values) + 1, np.int64)
     by_code[hierarchy.level_codes[:, 0]] = ancestor_heights(hierarchy, level)
-    return by_code[np.where(state.all_null, -1, code)]  # NULL takes the last
+    return by_code[np.where(nulls.all_null, -1, code)]  # NULL takes the last
 
 
 def _ancestors(
-    hierarchy: BoundHierarchy, code: NDArray[np.int64], height: NDArray[np.int64], state: _State
+    hierarchy: BoundHierarchy, code: NDArray[np.int64], height: NDArray[np.int64], nulls: _Nulls
 ) -> tuple[NDArray[np.int64], pa.Array]:
     """A number of each class's lowest common ancestor (-1: NULL), and its label.
 
@@ -163,9 +163,9 @@ def _ancestors(
         path = np.full((len(hierarchy.values) + 1, hierarchy.height + 1), root)
         path[hierarchy.level_codes[:, 0], :-1] = hierarchy.level_codes + offsets[:-1]
         node = path[np.minimum(code, len(hierarchy.values)), height]  # NULL takes the last
-    node[state.some_null] = root if hierarchy.root == ROOT else root + 1
-    node[state.all_null] = -1
-    return node, labels.take(numbers(node, state.all_null))
+    node[nulls.some_null] = root if hierarchy.root == ROOT else root + 1
+    node[nulls.all_null] = -1
+    return node, labels.take(numbers(node, nulls.all_null))
 
 
 def _ranks(keys: list[NDArray[np.int64]]) -> NDArray[np.int64]:

@@ -10,16 +10,11 @@ from collections.abc import Iterable
 
 from sqlglot import exp
 
-from kanon_duck.catalog.settings import CLASS, FROM_RELEASE, TO_RELEASE, Settings
-from kanon_duck.catalog.views import (
-    MaskedView,
-    history_classes_table,
-    history_table,
-    released_table,
-    retired_table,
-)
+from kanon_duck.catalog.columns import CLASS, FROM_RELEASE, TO_RELEASE, released_columns
+from kanon_duck.catalog.settings import Settings
+from kanon_duck.catalog.tables import history_classes_table, history_table, released_table, retired_table
+from kanon_duck.catalog.views import MaskedView
 from kanon_duck.release.classes import ENDED, one_of_each
-from kanon_duck.release.publish import released_columns
 from kanon_duck.runtime.database import Database
 
 VERSION = (CLASS, FROM_RELEASE)
@@ -40,14 +35,14 @@ def create_history(database: Database, settings: Settings) -> None:
     )
 
 
-def keep_history(database: Database, settings: Settings, number: int, release: int) -> None:
+def keep_history(database: Database, settings: Settings, view_number: int, release: int) -> None:
     """Copy rows of the reader classes that a release, the first without them, ends, and the cells of these."""
     cells = exp.select(
         *(exp.column(source).as_(name, quoted=True) for name, source in _cells(settings).items()),
         "reader_class",
         "from_release",
     )
-    cells = cells.from_(exp.maybe_parse(one_of_each(number, release), dialect="duckdb").subquery("classes"))
+    cells = cells.from_(exp.maybe_parse(one_of_each(view_number, release), dialect="duckdb").subquery("classes"))
     database.execute(exp.insert(cells, history_classes_table(settings.name), copy=False))
     rows = exp.select(*_quoted(_own(settings)), *_quoted(VERSION), _number(release))
     rows = rows.from_(released_table(settings.name))
@@ -55,9 +50,9 @@ def keep_history(database: Database, settings: Settings, number: int, release: i
     database.execute(exp.insert(rows, history_table(settings.name), copy=False))
 
 
-def end_release(database: Database, settings: Settings, number: int, release: int) -> None:
+def end_release(database: Database, settings: Settings, view_number: int, release: int) -> None:
     """Put the whole current release, all of whose classes end, into the history, before another takes its place."""
-    keep_history(database, settings, number, release)
+    keep_history(database, settings, view_number, release)
     database.execute(exp.Drop(tables=[released_table(settings.name)], kind="TABLE"))
 
 

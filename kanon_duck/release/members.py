@@ -16,13 +16,14 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from sqlglot import exp
 
+from kanon_duck.catalog.columns import private_names
 from kanon_duck.catalog.settings import Settings
-from kanon_duck.catalog.views import members_table, values_table
+from kanon_duck.catalog.tables import members_table, values_table
 from kanon_duck.encoding.microdata import Attribute, CategoricalAttribute, Microdata, NumericAttribute, encoding_of
 from kanon_duck.hierarchy import BoundHierarchy, bind, canonical_text, in_given_order
-from kanon_duck.intake.encode import NULL_LEAF, UNKNOWN_LEAF, Coded
+from kanon_duck.intake.encode import NULL_LEAF, UNKNOWN_LEAF, EncodedSnapshot
 from kanon_duck.intake.hashing import hash_of, typed_columns
-from kanon_duck.intake.snapshot import SNAPSHOT, private_names
+from kanon_duck.intake.snapshot import SNAPSHOT
 from kanon_duck.privacy.sensitive import codes_of, reading
 from kanon_duck.runtime.arrow import in_one_piece, numbers
 from kanon_duck.runtime.database import Database
@@ -49,7 +50,7 @@ def identified(settings: Settings, table: str) -> tuple[str, list[str]]:
 
 
 def create_members(
-    database: Database, number: int, settings: Settings, coded: Coded, labels: NDArray[np.int64]
+    database: Database, view_number: int, settings: Settings, encoded: EncodedSnapshot, labels: NDArray[np.int64]
 ) -> None:
     """Make the rows of the snapshot the members: row numbers are places in the encoding.
 
@@ -59,19 +60,23 @@ def create_members(
         Class of each row, -1 for one that is left out.
     """
     everybody = {"row": (np.arange(len(labels)), None), "class": (labels, labels < 0)}
-    _write(database, f"CREATE OR REPLACE TABLE {members_table(number)} AS", settings, coded, everybody)
+    _write(database, f"CREATE OR REPLACE TABLE {members_table(view_number)} AS", settings, encoded, everybody)
     database.execute(
-        f"CREATE OR REPLACE TABLE {values_table(number)} (quasi_identifier INTEGER, leaf INTEGER, value VARCHAR)"
+        f"CREATE OR REPLACE TABLE {values_table(view_number)} (quasi_identifier INTEGER, leaf INTEGER, value VARCHAR)"
     )
-    add_values(database, number, coded.microdata, {})
+    add_values(database, view_number, encoded.microdata, {})
 
 
-def add_members(database: Database, number: int, settings: Settings, coded: Coded, columns: dict[str, Column]) -> None:
+def add_members(
+    database: Database, view_number: int, settings: Settings, encoded: EncodedSnapshot, columns: dict[str, Column]
+) -> None:
     """Add the rows of the snapshot to the members; ``columns`` has row, class and why it waits since when."""
-    _write(database, f"INSERT INTO {members_table(number)} BY NAME", settings, coded, columns)
+    _write(database, f"INSERT INTO {members_table(view_number)} BY NAME", settings, encoded, columns)
 
 
-def _write(database: Database, statement: str, settings: Settings, coded: Coded, columns: dict[str, Column]) -> None:
+def _write(
+    database: Database, statement: str, settings: Settings, encoded: EncodedSnapshot, columns: dict[str, Column]
+) -> None:
     """Write the rows of the snapshot with their codes and the columns given for each row of the encoding.
 
     The codes are brought into the snapshot's order, because to join them by number takes as long as the writing.
@@ -82,15 +87,15 @@ def _write(database: Database, statement: str, settings: Settings, coded: Coded,
         selected.append(f"CASE WHEN codes.waiting_since IS NOT NULL THEN {_reason(settings)} END AS waiting_reason")
     else:
         selected += ["CAST(NULL AS BIGINT) AS waiting_since", "CAST(NULL AS VARCHAR) AS waiting_reason"]
-    for place, attribute in enumerate(coded.microdata.attributes):
+    for place, attribute in enumerate(encoded.microdata.attributes):
         for name, codes in _code_columns(place, attribute).items():
             ranks = attribute.ranks if isinstance(attribute, NumericAttribute) else None
             arrays[name] = codes
             selected.append(f"codes.{name}" if ranks is None else f"steps_{name}.step AS {name}")
             joins += [] if ranks is None else [f"LEFT JOIN {ranks} AS steps_{name} ON steps_{name}.code = codes.{name}"]
     quasi_hash, other_hash = hashes(settings)
-    encoded_row = np.empty_like(coded.snapshot_row)
-    encoded_row[coded.snapshot_row] = np.arange(len(encoded_row))
+    encoded_row = np.empty_like(encoded.snapshot_row)
+    encoded_row[encoded.snapshot_row] = np.arange(len(encoded_row))
     database.register("codes", pa.table(arrays).take(numbers(encoded_row)))
     database.execute(
         f"{statement} SELECT {', '.join(private_names(settings, 'key', 'sensitive', 'kept', 'unit') + selected)}, "
@@ -124,7 +129,7 @@ def _code_columns(place: int, attribute: Attribute) -> dict[str, pa.Array]:
     return {f"{end}_{place}": numbers(codes, attribute.missing) for end, codes in ends.items()}
 
 
-def add_values(database: Database, number: int, microdata: Microdata, before: dict[int, BoundHierarchy]) -> None:
+def add_values(database: Database, view_number: int, microdata: Microdata, before: dict[int, BoundHierarchy]) -> None:
     """Write down which values the leaf numbers stand for that ``before`` does not know."""
     for place, attribute in enumerate(microdata.attributes):
         if isinstance(attribute, CategoricalAttribute):
@@ -133,30 +138,30 @@ def add_values(database: Database, number: int, microdata: Microdata, before: di
             if len(new):
                 table = pa.table({"leaf": numbers(np.arange(known, known + len(new))), "value": new})
                 database.register("new_values", table)
-                database.execute(f"INSERT INTO {values_table(number)} SELECT {place}, leaf, value FROM new_values")
+                database.execute(f"INSERT INTO {values_table(view_number)} SELECT {place}, leaf, value FROM new_values")
                 database.unregister("new_values")
 
 
-def known_hierarchies(database: Database, number: int, settings: Settings) -> dict[int, BoundHierarchy]:
+def known_hierarchies(database: Database, view_number: int, settings: Settings) -> dict[int, BoundHierarchy]:
     """The hierarchies as the members' leaf numbers have it."""
     found = {}
     for place, declared in enumerate(settings.quasi_identifiers):
         if declared.hierarchy is not None:
-            query = f"SELECT value FROM {values_table(number)} WHERE quasi_identifier = {place} ORDER BY leaf"
+            query = f"SELECT value FROM {values_table(view_number)} WHERE quasi_identifier = {place} ORDER BY leaf"
             values = in_one_piece(database.arrow(query).column("value")).cast(pa.large_string())
             found[place] = in_given_order(bind(database, declared.hierarchy, values), values)
     return found
 
 
 def load_members(
-    database: Database, number: int, settings: Settings, templates: list[Attribute]
+    database: Database, view_number: int, settings: Settings, templates: list[Attribute]
 ) -> tuple[Microdata, NDArray[np.int64], NDArray[np.bool_]]:
     """Read the members' codes and classes into arrays that are indexed by row number.
 
     Parameters
     ----------
     templates : list
-        The quasi-identifiers as they are coded now, over any rows.
+        The quasi-identifiers as they are encoded now, over any rows.
 
     Returns
     -------
@@ -177,8 +182,8 @@ def load_members(
                 selected.append(f"coalesce({column}, 0) AS {name}")
         if isinstance(attribute, NumericAttribute):
             selected.append(f"members.low_{place} IS NULL AS missing_{place}")
-    of_models, joined = reading(database, settings.model, members_table(number), "members")
-    source = f"{members_table(number)} AS members {' '.join(joins + joined)}"
+    of_models, joined = reading(database, settings.model, members_table(view_number), "members")
+    source = f"{members_table(view_number)} AS members {' '.join(joins + joined)}"
     data = database.numpy(f"SELECT {', '.join(selected + of_models)} FROM {source}")
     rows = data["row"]
     n = int(rows.max(initial=-1)) + 1
@@ -206,36 +211,37 @@ def load_members(
     return microdata, by_row(data["class"], np.int64, -1), by_row(np.ones(len(rows), bool), bool)
 
 
-def update_members(database: Database, number: int, moved: NDArray[np.int64], labels: NDArray[np.int64]) -> None:
+def update_members(database: Database, view_number: int, moved: NDArray[np.int64], labels: NDArray[np.int64]) -> None:
     """Give members, by row number, another class (-1: none)."""
     database.register("moved", pa.table({"row": numbers(moved), "class": numbers(labels, labels < 0)}))
     database.execute(
-        f"UPDATE {members_table(number)} AS members SET class = moved.class FROM moved WHERE members.row = moved.row"
+        f"UPDATE {members_table(view_number)} AS members SET class = moved.class "
+        "FROM moved WHERE members.row = moved.row"
     )
     database.unregister("moved")
 
 
-def remove_members(database: Database, number: int, rows: NDArray[np.int64]) -> None:
+def remove_members(database: Database, view_number: int, rows: NDArray[np.int64]) -> None:
     """Take members out, by row number."""
     database.register("removed", pa.table({"row": numbers(rows)}))
-    database.execute(f"DELETE FROM {members_table(number)} WHERE row IN (SELECT row FROM removed)")
+    database.execute(f"DELETE FROM {members_table(view_number)} WHERE row IN (SELECT row FROM removed)")
     database.unregister("removed")
 
 
-def update_values(database: Database, number: int, settings: Settings, changed: str) -> None:
+def update_values(database: Database, view_number: int, settings: Settings, changed: str) -> None:
     """Take over what is released as it is from a relation with the ``member`` of each of its rows."""
     names = [*private_names(settings, "sensitive", "kept", "unit"), "other_hash"]
     assignments = ", ".join(f"{name} = changed.{name}" for name in names)
     database.execute(
-        f"UPDATE {members_table(number)} AS members SET {assignments} FROM {changed} AS changed "
+        f"UPDATE {members_table(view_number)} AS members SET {assignments} FROM {changed} AS changed "
         "WHERE members.row = changed.member"
     )
 
 
-def held_back(database: Database, number: int) -> tuple[int, int]:
+def held_back(database: Database, view_number: int) -> tuple[int, int]:
     """How many members wait, and how many were left out for quality."""
     [(waiting, suppressed)] = database.rows(
         "SELECT count(*) FILTER (waiting_since IS NOT NULL), count(*) FILTER (class IS NULL AND waiting_since IS NULL) "
-        f"FROM {members_table(number)}"
+        f"FROM {members_table(view_number)}"
     )
     return waiting, suppressed

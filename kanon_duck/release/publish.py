@@ -7,17 +7,13 @@ from typing import Any
 
 from sqlglot import exp
 
-from kanon_duck.catalog.settings import CLASS, FROM_RELEASE, Settings
-from kanon_duck.catalog.views import (
-    classes_table,
-    members_table,
-    now,
-    released_table,
-)
+from kanon_duck.catalog.columns import CLASS, FROM_RELEASE, private_names, released_columns
+from kanon_duck.catalog.settings import Settings
+from kanon_duck.catalog.tables import classes_table, members_table, released_table
+from kanon_duck.catalog.views import now
 from kanon_duck.encoding.loss import average_class_size
 from kanon_duck.encoding.microdata import Attribute, NumericAttribute
 from kanon_duck.errors import KanonError
-from kanon_duck.intake.snapshot import private_names
 from kanon_duck.privacy.check import class_sizes, released_measures
 from kanon_duck.privacy.diversity import measure, persons
 from kanon_duck.release.classes import ENDED, class_losses, class_summary, least_diversity, released_people
@@ -27,26 +23,7 @@ from kanon_duck.runtime.database import Database
 REPORT = "nothing was released; please report this as an error of kanon_duck"
 
 
-def released_columns(settings: Settings) -> list[tuple[str, exp.Column]]:
-    """Names of the released columns, in the source's order, and the private columns they come from."""
-    quasi = {each.name: (number, each) for number, each in enumerate(settings.quasi_identifiers)}
-    others = {
-        name: f"{role}_{number}"
-        for role, columns in (("sensitive", list(settings.sensitive)), ("kept", settings.keep))
-        for number, name in enumerate(columns)
-    }
-    columns: list[tuple[str, exp.Column]] = []
-    for name in settings.columns:
-        if name in quasi:
-            number, declared = quasi[name]
-            for suffix in ("", "_min", "_max") if declared.hierarchy is None else ("",):
-                columns.append((name + suffix, exp.column(f"quasi_identifier_{number}{suffix}", "classes")))
-        elif name in others:
-            columns.append((name, exp.column(others[name], "members")))
-    return columns
-
-
-def publish(database: Database, number: int, settings: Settings, catalog: str, release: int) -> None:
+def publish(database: Database, view_number: int, settings: Settings, catalog: str, release: int) -> None:
     """Write all rows of a release, check them as a reader would, and only then make the masked view.
 
     Nothing of the source's order reaches readers: the rows are sorted by what is released and by nothing
@@ -58,14 +35,14 @@ def publish(database: Database, number: int, settings: Settings, catalog: str, r
         When the released rows break the declared model; they are never visible then.
     """
     table = released_table(settings.name)
-    database.execute(exp.Create(this=table, kind="TABLE", expression=_rows(number, settings, release)))
-    _check(database, number, settings, release)
+    database.execute(exp.Create(this=table, kind="TABLE", expression=_rows(view_number, settings, release)))
+    _check(database, view_number, settings, release)
     if release == 1:
         view = exp.table_(settings.view[1], db=settings.view[0], catalog=catalog, quoted=True)
         database.execute(exp.Create(this=view, kind="VIEW", expression=_shown(settings)))
 
 
-def publish_changes(database: Database, number: int, settings: Settings, release: int) -> None:
+def publish_changes(database: Database, view_number: int, settings: Settings, release: int) -> None:
     """Write the rows of the changed reader classes anew, and check them as a reader would.
 
     All other rows are left alone.
@@ -77,11 +54,11 @@ def publish_changes(database: Database, number: int, settings: Settings, release
     """
     ended = exp.column(CLASS, quoted=True).isin(query=exp.select("reader_class").from_(ENDED))
     database.execute(exp.delete(released_table(settings.name), where=ended))
-    database.execute(exp.insert(_rows(number, settings, release), released_table(settings.name), copy=False))
-    _check(database, number, settings, release)
+    database.execute(exp.insert(_rows(view_number, settings, release), released_table(settings.name), copy=False))
+    _check(database, view_number, settings, release)
 
 
-def _rows(number: int, settings: Settings, release: int) -> exp.Select:
+def _rows(view_number: int, settings: Settings, release: int) -> exp.Select:
     """The rows that a release is the first to show so, sorted by their class and by what is shown of themselves.
 
     Reader classes that are new together are numbered in the order of what readers see. Classes are sorted with a
@@ -89,11 +66,11 @@ def _rows(number: int, settings: Settings, release: int) -> exp.Select:
     unfolding of these lists comes after the sort: a join does not keep the order of either side.
     """
     first = exp.column("from_release").eq(release)
-    classes = exp.select("*").from_(exp.to_table(classes_table(number))).where(first)
+    classes = exp.select("*").from_(exp.to_table(classes_table(view_number))).where(first)
     own = private_names(settings, "sensitive", "kept")
     members = (
         exp.select("reader_class", "class", *own)
-        .from_(exp.to_table(members_table(number)))
+        .from_(exp.to_table(members_table(view_number)))
         .join(classes.subquery(), using=["class"])
         .order_by("reader_class", *own)  # lists grow fast where their elements follow each other
     )
@@ -121,7 +98,7 @@ def _shown(settings: Settings) -> exp.Select:
     return exp.select(*columns).from_(released_table(settings.name))
 
 
-def _check(database: Database, number: int, settings: Settings, release: int) -> None:
+def _check(database: Database, view_number: int, settings: Settings, release: int) -> None:
     """Every class that a release is the first to show satisfies the models as a reader sees it, or nobody sees it."""
     cells = [name for name, source in released_columns(settings) if source.table == "classes"]
     new = exp.column(FROM_RELEASE, quoted=True).eq(release)
@@ -138,7 +115,7 @@ def _check(database: Database, number: int, settings: Settings, release: int) ->
         measures = released_measures(database, _shown(settings).where(exp.true() if whole else new), cells, model)
     else:
         changed = "" if whole else f"WHERE from_release = {int(release)}"
-        measures = measure(database, model, f"(FROM {released_people(number)} {changed})", ["reader_class"])
+        measures = measure(database, model, f"(FROM {released_people(view_number)} {changed})", ["reader_class"])
     for found in measures:
         if not found.passed:
             of = f" of {found.attribute}" if found.attribute else ""
@@ -177,7 +154,7 @@ def _text(database: Database, attribute: NumericAttribute, steps: int) -> str:
 
 
 @dataclass(frozen=True)
-class Counts:
+class PeopleCounts:
     """What happened to people from one release to the next.
 
     Attributes
@@ -199,15 +176,15 @@ class Counts:
 
 
 def describe_release(
-    database: Database, number: int, settings: Settings, release: int, cause: str, counts: Counts
+    database: Database, view_number: int, settings: Settings, release: int, cause: str, counts: PeopleCounts
 ) -> tuple[Row, dict[str, float]]:
     """The row of a release in the history, recomputed from the classes, and the loss of each quasi-identifier."""
-    sizes = class_summary(database, number, settings.model)
-    losses, loss = class_losses(database, number, settings)
-    l_achieved, max_frequency = least_diversity(database, number)
+    sizes = class_summary(database, view_number, settings.model)
+    losses, loss = class_losses(database, view_number, settings)
+    l_achieved, max_frequency = least_diversity(database, view_number)
     k_achieved: float | None = sizes.smallest
     if settings.model.unit is not None:
-        k_achieved = persons(database, settings.model, released_people(number), ["reader_class"]).achieved
+        k_achieved = persons(database, settings.model, released_people(view_number), ["reader_class"]).achieved
     released = {name for name, _ in released_columns(settings)}
     return {
         "release": release,

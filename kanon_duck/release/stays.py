@@ -12,18 +12,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from kanon_duck.catalog.columns import private_names, released_columns
 from kanon_duck.catalog.settings import Settings
-from kanon_duck.catalog.views import (
-    classes_table,
-    members_table,
-    stays_table,
-    versions_table,
-    vulnerable_table,
-)
+from kanon_duck.catalog.tables import classes_table, members_table, stays_table, versions_table, vulnerable_table
 from kanon_duck.intake.hashing import hash_of, typed_columns
-from kanon_duck.intake.snapshot import private_names
 from kanon_duck.release.classes import ended_classes, one_of_each, released_people
-from kanon_duck.release.publish import released_columns
 from kanon_duck.runtime.arrow import numbers
 from kanon_duck.runtime.database import Database
 
@@ -51,36 +44,36 @@ def cell_columns(settings: Settings) -> list[str]:
     return [source.name for _, source in released_columns(settings) if source.table == "classes"]
 
 
-def create_membership(database: Database, number: int, settings: Settings) -> None:
+def create_membership(database: Database, view_number: int, settings: Settings) -> None:
     """Make the empty tables for versions of classes that will have ended, their members, and who is vulnerable."""
     if not has_history(settings):
         return
     own = ", ".join([f"{person(settings)} AS person", *own_columns(settings)])
     cells = ", ".join(["reader_class", "from_release", *cell_columns(settings)])
     database.execute(
-        f"CREATE TABLE {stays_table(number)} AS "
-        f"SELECT {own}, reader_class, from_release FROM {released_people(number)} LIMIT 0"
+        f"CREATE TABLE {stays_table(view_number)} AS "
+        f"SELECT {own}, reader_class, from_release FROM {released_people(view_number)} LIMIT 0"
     )
     database.execute(
-        f"CREATE TABLE {versions_table(number)} AS SELECT {cells}, CAST(0 AS BIGINT) AS to_release "
-        f"FROM {classes_table(number)} LIMIT 0"
+        f"CREATE TABLE {versions_table(view_number)} AS SELECT {cells}, CAST(0 AS BIGINT) AS to_release "
+        f"FROM {classes_table(view_number)} LIMIT 0"
     )
-    database.execute(f"CREATE TABLE {vulnerable_table(number)} (person UBIGINT)")
+    database.execute(f"CREATE TABLE {vulnerable_table(view_number)} (person UBIGINT)")
 
 
-def remember_leaving(database: Database, number: int, settings: Settings, rows: NDArray[np.int64]) -> None:
+def remember_leaving(database: Database, view_number: int, settings: Settings, rows: NDArray[np.int64]) -> None:
     """Note who leaves, by row number, before members are taken out or given other values."""
     if not has_history(settings):
         return
     database.register("leaving", pa.table({"row": numbers(rows)}))
     database.execute(
         f"CREATE OR REPLACE TEMPORARY TABLE {LEAVING} AS "
-        f"SELECT {person(settings)} AS person FROM {members_table(number)} SEMI JOIN leaving USING (row)"
+        f"SELECT {person(settings)} AS person FROM {members_table(view_number)} SEMI JOIN leaving USING (row)"
     )
     database.unregister("leaving")
 
 
-def end_versions(database: Database, number: int, settings: Settings, release: int) -> None:
+def end_versions(database: Database, view_number: int, settings: Settings, release: int) -> None:
     """Write the versions of the classes that a release, the first without them, ends, and their members.
 
     Both the table of classes and that of members still have them as they were.
@@ -89,25 +82,25 @@ def end_versions(database: Database, number: int, settings: Settings, release: i
         return
     version = "reader_class, from_release"
     own, cells = (", ".join([version, *names]) for names in (own_columns(settings), cell_columns(settings)))
-    ended = f"(SELECT class, {version} FROM {ended_classes(number, release)})"
+    ended = f"(SELECT class, {version} FROM {ended_classes(view_number, release)})"
     database.execute(
-        f"INSERT INTO {stays_table(number)} BY NAME SELECT {person(settings)} AS person, {own} "
-        f"FROM {members_table(number)} JOIN {ended} USING (class)"
+        f"INSERT INTO {stays_table(view_number)} BY NAME SELECT {person(settings)} AS person, {own} "
+        f"FROM {members_table(view_number)} JOIN {ended} USING (class)"
     )
     database.execute(
-        f"INSERT INTO {versions_table(number)} BY NAME SELECT {cells}, CAST({int(release)} AS BIGINT) AS to_release "
-        f"FROM {one_of_each(number, release)}"
+        f"INSERT INTO {versions_table(view_number)} BY NAME "
+        f"SELECT {cells}, CAST({int(release)} AS BIGINT) AS to_release FROM {one_of_each(view_number, release)}"
     )
 
 
-def purge(database: Database, number: int, settings: Settings) -> None:
+def purge(database: Database, view_number: int, settings: Settings) -> None:
     """Erase the versions that those who leave have been in, and nobody who is still there.
 
     Cost: one look at the history and at the members.
     """
     if not has_history(settings):
         return
-    stays, versions = stays_table(number), versions_table(number)
+    stays, versions = stays_table(view_number), versions_table(view_number)
     version = "reader_class, from_release"
     database.execute(
         f"""
@@ -115,7 +108,7 @@ def purge(database: Database, number: int, settings: Settings) -> None:
         WITH left_by_some AS (FROM {stays} SEMI JOIN {LEAVING} USING (person) SELECT DISTINCT {version}),
         people AS (SELECT person, {version} FROM {stays} SEMI JOIN left_by_some USING ({version}))
         FROM left_by_some EXCEPT
-        FROM people SEMI JOIN (SELECT {person(settings)} AS person FROM {members_table(number)}) USING (person)
+        FROM people SEMI JOIN (SELECT {person(settings)} AS person FROM {members_table(view_number)}) USING (person)
         SELECT {version}
         """
     )

@@ -46,7 +46,7 @@ def in_turn(work: Callable[..., Made], pieces: Iterable[tuple[Any, ...]]) -> Ite
 
 
 @contextmanager
-def beside(work: Callable[..., Made], *arguments: Any) -> Iterator[Future[Made]]:
+def in_background(work: Callable[..., Made], *arguments: Any) -> Iterator[Future[Made]]:
     """Short work on a thread of its own, while the caller does what leaves a processor idle; both must succeed."""
     with ThreadPoolExecutor(max_workers=1) as thread:
         made = thread.submit(work, *arguments)

@@ -22,7 +22,7 @@ from kanon_duck.catalog.settings import read_settings
 from kanon_duck.encoding.codes import Encoding
 from kanon_duck.encoding.loss import information_loss
 from kanon_duck.encoding.microdata import Microdata
-from kanon_duck.intake.encode import Coded, encode
+from kanon_duck.intake.encode import EncodedSnapshot, encode
 from kanon_duck.intake.snapshot import take_snapshot
 from kanon_duck.release.generalization import generalize
 from kanon_duck.runtime.call import Call
@@ -138,7 +138,9 @@ def open_table(table: Table, folder: Path) -> duckdb.DuckDBPyConnection:
     return connection
 
 
-def encoded(connection: duckdb.DuckDBPyConnection, table: str, quasi_identifiers: list[str] | dict[str, str]) -> Coded:
+def encoded(
+    connection: duckdb.DuckDBPyConnection, table: str, quasi_identifiers: list[str] | dict[str, str]
+) -> EncodedSnapshot:
     """The encoded rows of a table, for partitions that no method of ours has made."""
     database = Database(connection.cursor())
     arguments: dict[str, Any] = {

@@ -147,8 +147,7 @@ def test_the_error_of_random_counts_is_that_of_the_reader_functions(
     )
     call = prepared(connection, view_name="masked", max_suppression=0.05)
     settings = read_settings(call)
-    take_snapshot(call, settings)
-    microdata = encode(call.database, settings).microdata
+    microdata = encode(call.database, settings, take_snapshot(call, settings).table).microdata
     counts = random_counts.draw_counts(microdata, np.random.default_rng(3), no_checkpoint)
     connection.execute(
         "CREATE TABLE cells AS SELECT age, age_min, age_max, zip, ward, count(*) AS rows FROM masked GROUP BY ALL"

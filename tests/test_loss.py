@@ -11,13 +11,22 @@ from hypothesis import strategies as st
 
 from kanon_duck.encoding.loss import (
     average_class_size,
-    categorical_shares,
     class_boxes,
     discernibility,
     information_loss,
 )
 from tests import oracle
-from tests.encodings import TABLE_1, TABLE_1_QUASI_IDENTIFIERS, Numeric, Tree, encode, prefix_tree, shares, tables
+from tests.encodings import (
+    TABLE_1,
+    TABLE_1_QUASI_IDENTIFIERS,
+    Numeric,
+    Tree,
+    categorical_shares,
+    encode,
+    prefix_tree,
+    shares,
+    tables,
+)
 
 FLAT_GENDER = Tree({"Male": "*", "Female": "*"})
 

@@ -10,7 +10,6 @@ import numpy as np
 from numba import get_num_threads
 from numpy.typing import NDArray
 
-from kanon_duck.encoding.codes import Encoding
 from kanon_duck.kernels.box import fill_boxes
 from kanon_duck.runtime.parallel import each
 
@@ -67,33 +66,6 @@ def class_intervals(
     np.minimum.at(first, labels, low)  # rows in no class count for the last place
     np.maximum.at(last, labels, high)
     return first[:-1], last[:-1]
-
-
-def categorical_shares(low: NDArray[Any], high: NDArray[Any], encoding: Encoding) -> NDArray[np.float64]:
-    """Share that each class loses of each categorical quasi-identifier.
-
-    The share is the height of the lowest common ancestor of the class over the height of the hierarchy
-    (Definition 4 of Truta & Campan 2007): the number of level columns that are not constant over the number
-    of level columns; 0 for a hierarchy of height 0.
-
-    Parameters
-    ----------
-    low, high : shape (m, width)
-        Boxes of the m classes.
-    encoding : Encoding
-        Says which column belongs to which quasi-identifier.
-
-    Returns
-    -------
-    float64, shape (m, number of quasi-identifiers)
-        In [0, 1]; 0 for numeric quasi-identifiers, whose share depends on the bounds that are released.
-    """
-    shares = np.zeros((low.shape[0], encoding.numeric.size))
-    for attribute in np.flatnonzero(~encoding.numeric):
-        levels = np.flatnonzero(encoding.attributes == attribute)
-        height_of_ancestor = np.count_nonzero(low[:, levels] != high[:, levels], axis=1)
-        shares[:, attribute] = height_of_ancestor / max(1, levels.size)
-    return shares
 
 
 def information_loss(sizes: NDArray[np.int64], shares: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:

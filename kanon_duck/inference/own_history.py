@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -33,17 +33,26 @@ from kanon_duck.runtime.arrow import array, numbers
 from kanon_duck.runtime.call import Call
 from kanon_duck.runtime.database import Database
 
-STAYS = "temp.kanon_stays"
-"""Who was in which version of a class, those of the current release included."""
-
-CELLS = "temp.kanon_cells"
-"""What readers saw of these versions."""
-
 IN_ORDER = "ORDER BY reader_class, from_release"
 
 
 Columns = dict[str, NDArray[Any]]
 """Stays, or names, column by column."""
+
+
+class Stays(NamedTuple):
+    """Who was in which version of a class, those of the current release included.
+
+    Attributes
+    ----------
+    table : str
+        Temporary table of them.
+    columns : dict
+        The same, read.
+    """
+
+    table: str
+    columns: Columns
 
 
 @dataclass(frozen=True)
@@ -82,7 +91,7 @@ def requirements(model: PrivacyModel, codes: dict[str, Integers]) -> list[LeastP
 
 def read_stays(
     database: Database, view_number: int, settings: Settings, release: int, people: str | None = None
-) -> Columns:
+) -> Stays:
     """Read who was in which version of a class, up to a release that is written already.
 
     Parameters
@@ -93,8 +102,8 @@ def read_stays(
         SQL for a relation with a column ``person``: read only what has to do with these, all versions of classes that
         they have been in, and the present classes of everybody in those. By default everything.
     """
-    _collect(database, view_number, settings, release, people)
-    return database.numpy(f"FROM {STAYS}")
+    table = _collect(database, view_number, settings, release, people)
+    return Stays(table, database.numpy(f"FROM {table}"))
 
 
 def series_of_stays(attributes: list[str], views: list[tuple[int, Columns]]) -> OwnSeries:
@@ -149,8 +158,9 @@ def companions(view_number: int, settings: Settings, person_number: int) -> str:
     )
 
 
-def _collect(database: Database, view_number: int, settings: Settings, release: int, people: str | None) -> None:
-    """Put the stays together that are to be looked at."""
+def _collect(database: Database, view_number: int, settings: Settings, release: int, people: str | None) -> str:
+    """Put the stays together that are to be looked at; returns the table of them."""
+    collected = "temp.kanon_stays"
     now, stays = current_people(view_number, settings), stays_table(view_number)
     columns = typed_columns(settings, "sensitive", "kept")
     hashes = "".join(f", {hash_of([column])} AS code_{place}" for place, column in enumerate(columns))
@@ -165,20 +175,21 @@ def _collect(database: Database, view_number: int, settings: Settings, release: 
         chosen = "SEMI JOIN temp.kanon_touched USING (reader_class, from_release)"
     versions = f"(SELECT reader_class, from_release, to_release FROM {versions_table(view_number)})"
     database.execute(
-        f"CREATE OR REPLACE TEMPORARY TABLE {STAYS} AS SELECT {numbered}, from_release, to_release "
+        f"CREATE OR REPLACE TEMPORARY TABLE {collected} AS SELECT {numbered}, from_release, to_release "
         f"FROM {stays} {chosen} JOIN {versions} USING (reader_class, from_release)"
     )
     if people is not None:
-        around = f"(SELECT person FROM {STAYS} UNION SELECT person FROM temp.kanon_near)"
+        around = f"(SELECT person FROM {collected} UNION SELECT person FROM temp.kanon_near)"
         database.execute(
             "CREATE OR REPLACE TEMPORARY TABLE kanon_standing AS SELECT DISTINCT reader_class "
             f"FROM {now} SEMI JOIN {around} USING (person)"
         )
         standing = "SEMI JOIN temp.kanon_standing USING (reader_class)"
     database.execute(
-        f"INSERT INTO {STAYS} BY NAME SELECT {numbered}, from_release, CAST({release + 1} AS BIGINT) AS to_release "
+        f"INSERT INTO {collected} BY NAME SELECT {numbered}, from_release, CAST({release + 1} AS BIGINT) AS to_release "
         f"FROM {now} {standing}"
     )
+    return collected
 
 
 def _hash_of_value(settings: Settings) -> str:
@@ -206,18 +217,19 @@ class ViewNames:
     keys: Columns
 
 
-def read_names(database: Database, view_number: int, settings: Settings, release: int) -> ViewNames:
-    """Read what is written for the stays that `read_stays` has just read."""
+def read_names(database: Database, view_number: int, settings: Settings, stays: str) -> ViewNames:
+    """Read what is written for the stays of a table that `read_stays` has made."""
     quasi = ", ".join(
         f"{exp.Literal.string(each.name + ' ').sql(dialect='duckdb')} || coalesce(quasi_identifier_{place}, 'NULL')"
         for place, each in enumerate(settings.quasi_identifiers)
     )
     cells = ", ".join(["reader_class", "from_release", *cell_columns(settings)])
     classes = f"SELECT DISTINCT ON (reader_class) {cells} FROM {classes_table(view_number)}"
+    cells_shown = "temp.kanon_cells"
     database.execute(
-        f"CREATE OR REPLACE TEMPORARY TABLE {CELLS} AS SELECT {cells}, concat_ws(', ', {quasi}) AS label FROM ("
+        f"CREATE OR REPLACE TEMPORARY TABLE {cells_shown} AS SELECT {cells}, concat_ws(', ', {quasi}) AS label FROM ("
         f"SELECT {cells} FROM {versions_table(view_number)} UNION ALL {classes}) "
-        f"SEMI JOIN {STAYS} USING (reader_class, from_release)"
+        f"SEMI JOIN {stays} USING (reader_class, from_release)"
     )
     columns = own_columns(settings)
     shown = [f"coalesce(CAST({column} AS VARCHAR), 'NULL')" for column in columns]
@@ -229,15 +241,15 @@ def read_names(database: Database, view_number: int, settings: Settings, release
     key = key_text([(name, exp.column(f"key_{place}")) for place, name in enumerate(settings.key)])
     texts_of_values = database.arrow(
         f"SELECT {value}, {selected} FROM {held} GROUP BY value "
-        f"HAVING value IN (SELECT value FROM {STAYS}) ORDER BY value"
+        f"HAVING value IN (SELECT value FROM {stays}) ORDER BY value"
     )
     keys = database.arrow(
         f"SELECT {person(settings)} AS person, {key.sql(dialect='duckdb')} AS key "
         f"FROM {members_table(view_number)} ORDER BY person"
     )
     return ViewNames(
-        [label for (label,) in database.rows(f"SELECT label FROM {CELLS} {IN_ORDER}")],
-        _regions(database, view_number, settings),
+        [label for (label,) in database.rows(f"SELECT label FROM {cells_shown} {IN_ORDER}")],
+        _regions(database, view_number, settings, cells_shown),
         _columns(texts_of_values),
         _columns(keys),
     )
@@ -251,20 +263,20 @@ def _columns(table: pa.Table) -> Columns:
     }
 
 
-def _regions(database: Database, view_number: int, settings: Settings) -> list[Region]:
+def _regions(database: Database, view_number: int, settings: Settings, cells: str) -> list[Region]:
     """The regions of the versions of classes; of a label, as far as members have had values below it."""
     parts: list[list[Part]] = []
     for place, each in enumerate(settings.quasi_identifiers):
         name = f"quasi_identifier_{place}"
         if each.hierarchy is None:
-            rows = database.rows(f"SELECT {name}, {name}_min, {name}_max FROM {CELLS} {IN_ORDER}")
+            rows = database.rows(f"SELECT {name}, {name}_min, {name}_max FROM {cells} {IN_ORDER}")
             parts.append([part_of_numbers(*row) for row in rows])
         else:
             known = (
                 f"(SELECT value FROM {values_table(view_number)} WHERE quasi_identifier = {place} UNION SELECT NULL)"
             )
-            covered = below_labels(database, each.hierarchy, name, CELLS, known)
-            parts.append([covered[label] for (label,) in database.rows(f"SELECT {name} FROM {CELLS} {IN_ORDER}")])
+            covered = below_labels(database, each.hierarchy, name, cells, known)
+            parts.append([covered[label] for (label,) in database.rows(f"SELECT {name} FROM {cells} {IN_ORDER}")])
     return [list(region) for region in zip(*parts, strict=True)]
 
 
@@ -339,7 +351,7 @@ def count_vulnerable(
         return None, [NOT_COUNTED]
     near_by = f"(SELECT person FROM {now} WHERE from_release = {release})" if near else None
     stays = read_stays(database, view_number, settings, release, near_by)
-    known = series_of_stays([*settings.sensitive, *settings.keep], [(release, stays)])
+    known = series_of_stays([*settings.sensitive, *settings.keep], [(release, stays.columns)])
     compared = comparisons(known.series, [release - 1] if near else None, call.checkpoint)
     found = vulnerable(known.series, requirements(settings.model, known.codes), compared)
     if not near:

@@ -49,8 +49,9 @@ def read_views(call: Call, names: list[str]) -> tuple[Series, Names, list[LeastP
                 )
     stays, written = [], []
     for view, settings in found:
-        stays.append((view.release, read_stays(call.database, view.number, settings, view.release)))
-        written.append((view.name, view.release, read_names(call.database, view.number, settings, view.release)))
+        read_now = read_stays(call.database, view.number, settings, view.release)
+        stays.append((view.release, read_now.columns))
+        written.append((view.name, view.release, read_names(call.database, view.number, settings, read_now.table)))
     known = series_of_stays([*first.sensitive, *first.keep], stays)
     strictest = replace(
         first.model,

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from kanon_duck.catalog.settings import Settings
 from kanon_duck.errors import KanonError
-from kanon_duck.intake.snapshot import SNAPSHOT
 from kanon_duck.runtime.database import Database
 
 RESIDUAL_ERRORS = 0.05
 """A column determines another when guessing from it leaves at most this share of the errors made without."""
 
 
-def check_kept(database: Database, settings: Settings) -> None:
+def check_kept(database: Database, settings: Settings, snapshot: str) -> None:
     """Refuse kept columns that are linkable, unless the owner named them in ``allow_unsafe_keep``.
 
     Unsafe is a column with a value in fewer than k rows, and one that determines or is determined by a
@@ -24,7 +23,7 @@ def check_kept(database: Database, settings: Settings) -> None:
     """
     for place, name in enumerate(settings.keep):
         if name not in settings.allow_unsafe_keep:
-            reason = _rare(database, SNAPSHOT, place, settings.model.k) or _linked(database, place, settings)
+            reason = _rare(database, snapshot, place, settings.model.k) or _linked(database, snapshot, place, settings)
             if reason:
                 raise KanonError(
                     f"keep names {name}, which {reason}: make it a quasi-identifier, leave it out, "
@@ -63,18 +62,18 @@ def _rare(database: Database, rows: str, place: int, k: int) -> str | None:
     return f"has {rare} values that stand in fewer than {k} rows" if rare else None
 
 
-def _linked(database: Database, place: int, settings: Settings) -> str | None:
+def _linked(database: Database, snapshot: str, place: int, settings: Settings) -> str | None:
     """Says whether a kept column and a quasi-identifier tell each other."""
     for other, quasi_identifier in enumerate(settings.quasi_identifiers):
         kept, quasi = as_shown(f"kept_{place}"), as_shown(f"quasi_identifier_{other}")
-        if _determines(database, kept, quasi):
+        if _determines(database, snapshot, kept, quasi):
             return f"determines the quasi-identifier {quasi_identifier.name}"
-        if _determines(database, quasi, kept):
+        if _determines(database, snapshot, quasi, kept):
             return f"is determined by the quasi-identifier {quasi_identifier.name}"
     return None
 
 
-def _determines(database: Database, known: str, guessed: str) -> bool:
+def _determines(database: Database, snapshot: str, known: str, guessed: str) -> bool:
     """Whether guessing one column from the other leaves few of the errors of always guessing the commonest.
 
     Values that occur once do not count, nor does a column that is constant.
@@ -82,7 +81,7 @@ def _determines(database: Database, known: str, guessed: str) -> bool:
     without, with_known = database.rows(
         f"""
         WITH repeated AS (
-            SELECT {known} AS known, {guessed} AS guessed FROM {SNAPSHOT}
+            SELECT {known} AS known, {guessed} AS guessed FROM {snapshot}
             QUALIFY count(*) OVER (PARTITION BY {known}) > 1 AND count(*) OVER (PARTITION BY {guessed}) > 1
         ), pairs AS (SELECT known, guessed, count(*) AS frequency FROM repeated GROUP BY known, guessed),
         best AS (SELECT max(frequency) AS frequency FROM pairs GROUP BY known),
@@ -91,5 +90,5 @@ def _determines(database: Database, known: str, guessed: str) -> bool:
                (SELECT count(*) FROM repeated) - (SELECT sum(frequency) FROM best)
         """
     )[0]
-    varies = database.value(f"SELECT count(DISTINCT {known}) > 1 FROM {SNAPSHOT}")
+    varies = database.value(f"SELECT count(DISTINCT {known}) > 1 FROM {snapshot}")
     return bool(varies and without and with_known <= RESIDUAL_ERRORS * without)

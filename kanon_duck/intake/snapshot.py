@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from sqlglot import exp
 
 from kanon_duck.catalog.columns import columns_by_role, private_names
@@ -12,8 +14,19 @@ from kanon_duck.runtime.call import Call
 from kanon_duck.runtime.database import Database
 from kanon_duck.runtime.parallel import in_background
 
-SNAPSHOT = "temp.kanon_snapshot"
-"""The rows of the source that are to be encoded, as they were when the call read them; numbered by rowid."""
+
+class Snapshot(NamedTuple):
+    """The rows of the source that are to be encoded, as they were when the call read them.
+
+    Attributes
+    ----------
+    table : str
+        Temporary table with the source's columns by role; rows are numbered by rowid.
+    rows : int
+    """
+
+    table: str
+    rows: int
 
 
 def key_text(columns: list[tuple[str, exp.Expr]]) -> exp.Expr:
@@ -25,8 +38,8 @@ def key_text(columns: list[tuple[str, exp.Expr]]) -> exp.Expr:
     return exp.cast(exp.Anonymous(this="json_object", expressions=pairs), "VARCHAR")
 
 
-def take_snapshot(call: Call, settings: Settings) -> int:
-    """Read the source into the snapshot; returns the number of rows.
+def take_snapshot(call: Call, settings: Settings) -> Snapshot:
+    """Read the source.
 
     Raises
     ------
@@ -35,19 +48,20 @@ def take_snapshot(call: Call, settings: Settings) -> int:
     """
     query = exp.select(*columns_by_role(settings)).from_(settings.query.subquery("source"))
     with in_background(wake):
-        create_temporary(call, SNAPSHOT, query)
-    rows = int(call.database.value(f"SELECT count(*) FROM {SNAPSHOT}"))
+        table = create_temporary(call, "temp.kanon_snapshot", query)
+    rows = int(call.database.value(f"SELECT count(*) FROM {table}"))
     if settings.key and rows:
-        refuse_null_keys(call.database, settings, SNAPSHOT)
-    return rows
+        refuse_null_keys(call.database, settings, table)
+    return Snapshot(table, rows)
 
 
-def create_temporary(call: Call, name: str, query: exp.Query) -> None:
-    """Make a temporary table of a query that reads the source."""
+def create_temporary(call: Call, name: str, query: exp.Query) -> str:
+    """Make a temporary table of a query that reads the source; returns its name."""
     temporary = exp.Properties(expressions=[exp.TemporaryProperty()])
     call.database.execute(f"DROP TABLE IF EXISTS {name}")
     with call.in_callers_schema():
         call.database.execute(exp.Create(this=exp.to_table(name), kind="TABLE", properties=temporary, expression=query))
+    return name
 
 
 def refuse_null_keys(database: Database, settings: Settings, table: str) -> None:
@@ -58,11 +72,11 @@ def refuse_null_keys(database: Database, settings: Settings, table: str) -> None
             raise KanonError(f"key {name} is NULL in {nulls} rows of the source: name columns that are never NULL")
 
 
-def refuse_repeated_keys(database: Database, settings: Settings) -> None:
+def refuse_repeated_keys(database: Database, settings: Settings, table: str) -> None:
     """A key is never the same twice."""
     names = ", ".join(private_names(settings, "key"))
     repeated = database.value(
-        f"SELECT count(*) FROM (SELECT {names} FROM {SNAPSHOT} GROUP BY {names} HAVING count(*) > 1)"
+        f"SELECT count(*) FROM (SELECT {names} FROM {table} GROUP BY {names} HAVING count(*) > 1)"
     )
     if repeated:
         raise repeated_keys(settings, repeated)

@@ -15,19 +15,11 @@ from sqlglot import exp
 from kanon_duck.catalog.columns import columns_by_role, private_names
 from kanon_duck.catalog.settings import Settings
 from kanon_duck.catalog.tables import members_table
-from kanon_duck.intake.snapshot import SNAPSHOT, create_temporary, refuse_null_keys, repeated_keys
+from kanon_duck.intake.snapshot import create_temporary, refuse_null_keys, repeated_keys
 from kanon_duck.maintenance.triggers import noted_keys, notes_are_complete, triggers_stand
 from kanon_duck.release.members import hashes, identified
 from kanon_duck.runtime.call import Call
 from kanon_duck.runtime.database import Database
-
-CHANGES = "temp.kanon_changes"
-"""One row for every difference: the source's columns by role, their hashes, and the ``member`` it is about.
-
-``quasi_hash`` is NULL where the source has no such row any more, ``member`` where it has a new one. Members that
-wait are always among them, changed or not."""
-
-SOURCE = "temp.kanon_source"
 
 GONE = "quasi_hash IS NULL"
 NEW = "member IS NULL"
@@ -45,6 +37,10 @@ class Found:
     inserted, updated, deleted : int
     returning : int
         Members that wait, and have not changed.
+    table : str
+        Temporary table with one row for every difference: the source's columns by role, their hashes, and the
+        ``member`` it is about. ``quasi_hash`` is NULL where the source has no such row any more, ``member`` where it
+        has a new one. Members that wait are always among them, changed or not.
     warnings : list of str
         What the owner should know of how this was found.
     """
@@ -53,6 +49,7 @@ class Found:
     updated: int
     deleted: int
     returning: int
+    table: str
     warnings: list[str]
 
     @property
@@ -66,7 +63,7 @@ class Found:
 
 
 def compare(call: Call, settings: Settings, view_number: int) -> Found:
-    """Find all differences between source and members, and leave them in ``CHANGES``.
+    """Find all differences between source and members.
 
     Raises
     ------
@@ -76,30 +73,27 @@ def compare(call: Call, settings: Settings, view_number: int) -> Found:
     noted = settings.capture == "trigger"
     lost = noted and not triggers_stand(call, view_number)
     if noted and not lost and notes_are_complete(call, view_number):
-        _join(call, settings, view_number, noted_keys(settings, view_number))
-        found = _count(call.database)
+        found = _compared(call, settings, view_number, noted_keys(settings, view_number))
         if _rows_agree(call, settings, view_number, found):
-            _refuse_bad_keys(call, settings, True)
+            _refuse_bad_keys(call, settings, found, True)
             return found
         lost = True
-    _join(call, settings, view_number, None)
-    found = _count(call.database)
+    found = _compared(call, settings, view_number, None)
     if settings.key:
-        _refuse_bad_keys(call, settings, _rows_agree(call, settings, view_number, found))
+        _refuse_bad_keys(call, settings, found, _rows_agree(call, settings, view_number, found))
     if lost:
         found.warnings.append("what the triggers noted is not complete: source and members were compared row by row")
     return found
 
 
-def _join(call: Call, settings: Settings, view_number: int, noted: str | None) -> None:
+def _compared(call: Call, settings: Settings, view_number: int, noted: str | None) -> Found:
     """Join source and members, all of them or those with keys that were noted and those that wait."""
     quasi_hash, other_hash = hashes(settings)
     source = exp.select(*columns_by_role(settings)).from_(settings.query.subquery("source"))
     members, keys = identified(settings, members_table(view_number))
     if not settings.key:
         # rows with equal hashes are numbered: for that the source must be read first, in the caller's schema
-        create_temporary(call, SOURCE, source)
-        source = exp.select("*").from_(exp.to_table(SOURCE))
+        source = exp.select("*").from_(exp.to_table(create_temporary(call, "temp.kanon_source", source)))
     source = exp.select("*", f"{quasi_hash} AS quasi_hash", f"{other_hash} AS other_hash", dialect="duckdb").from_(
         source.subquery("source")
     )
@@ -131,16 +125,12 @@ def _join(call: Call, settings: Settings, view_number: int, noted: str | None) -
             dialect="duckdb",
         )
     )
-    create_temporary(call, CHANGES, query)
-
-
-def _count(database: Database) -> Found:
-    """Count the differences."""
-    [(inserted, updated, deleted, returning)] = database.rows(
+    table = create_temporary(call, "temp.kanon_changes", query)
+    [(inserted, updated, deleted, returning)] = call.database.rows(
         f"SELECT count(*) FILTER ({NEW}), count(*) FILTER ({CHANGED}), count(*) FILTER ({GONE}), "
-        f"count(*) FILTER (NOT {CHANGED}) FROM {CHANGES}"
+        f"count(*) FILTER (NOT {CHANGED}) FROM {table}"
     )
-    return Found(inserted, updated, deleted, returning, [])
+    return Found(inserted, updated, deleted, returning, table, [])
 
 
 def _rows_agree(call: Call, settings: Settings, view_number: int, found: Found) -> bool:
@@ -151,13 +141,13 @@ def _rows_agree(call: Call, settings: Settings, view_number: int, found: Found) 
     return bool(rows == members + found.inserted - found.deleted)
 
 
-def _refuse_bad_keys(call: Call, settings: Settings, rows_agree: bool) -> None:
+def _refuse_bad_keys(call: Call, settings: Settings, found: Found, rows_agree: bool) -> None:
     """A key is never NULL, and never the same twice: then a row of the source would stand for nobody."""
     database = call.database
-    refuse_null_keys(database, settings, f"(FROM {CHANGES} WHERE NOT {GONE})")
+    refuse_null_keys(database, settings, f"(FROM {found.table} WHERE NOT {GONE})")
     keys = ", ".join(private_names(settings, "key"))
     repeated = database.value(
-        f"SELECT count(*) FROM (SELECT {keys} FROM {CHANGES} WHERE {NEW} GROUP BY {keys} HAVING count(*) > 1)"
+        f"SELECT count(*) FROM (SELECT {keys} FROM {found.table} WHERE {NEW} GROUP BY {keys} HAVING count(*) > 1)"
     )
     if repeated or not rows_agree:
         with call.in_callers_schema():
@@ -167,19 +157,21 @@ def _refuse_bad_keys(call: Call, settings: Settings, rows_agree: bool) -> None:
         raise repeated_keys(settings, repeated)
 
 
-def snapshot_changes(database: Database, settings: Settings) -> None:
-    """Make the rows that must be encoded the snapshot: new ones, those that wait, and those that were updated.
+def snapshot_changes(database: Database, settings: Settings, changes: str) -> str:
+    """A snapshot of the changed rows that must be encoded: new ones, those that wait, and those that were updated.
 
-    Whose quasi-identifiers are the same is no case for the clustering.
+    Rows whose quasi-identifiers are the same are no case for the clustering. Returns its table.
     """
     names = private_names(settings, *settings.roles())
+    snapshot = "temp.kanon_snapshot"
     database.execute(
-        f"CREATE OR REPLACE TEMPORARY TABLE {SNAPSHOT} AS "
-        f"SELECT {', '.join(names)}, member, waiting_since AS waited_since FROM {CHANGES} WHERE {ENCODED}"
+        f"CREATE OR REPLACE TEMPORARY TABLE {snapshot} AS "
+        f"SELECT {', '.join(names)}, member, waiting_since AS waited_since FROM {changes} WHERE {ENCODED}"
     )
+    return snapshot
 
 
-def empty_snapshot(call: Call, settings: Settings) -> None:
-    """Make the snapshot one of no rows."""
+def empty_snapshot(call: Call, settings: Settings) -> str:
+    """A snapshot of no rows; returns its table."""
     query = exp.select(*columns_by_role(settings)).from_(settings.query.subquery("source"))
-    create_temporary(call, SNAPSHOT, query.limit(0))
+    return create_temporary(call, "temp.kanon_snapshot", query.limit(0))

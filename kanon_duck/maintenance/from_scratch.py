@@ -26,8 +26,8 @@ MANY_QUASI_IDENTIFIERS = 20
 """Beyond this many, classes of any size lose most of what they could tell."""
 
 
-def release_whole(
-    call: Call, settings: Settings, view_number: int, release: int, cause: str
+def release_from_scratch(
+    call: Call, settings: Settings, snapshot: str, view_number: int, release: int, cause: str
 ) -> tuple[Row, dict[str, float], list[str]]:
     """Encode the snapshot, cluster it from scratch and publish it.
 
@@ -36,6 +36,8 @@ def release_whole(
     call : Call
         Its arguments are those that the settings were read from.
     settings : Settings
+    snapshot : str
+        Table of the source's rows, from `take_snapshot`.
     view_number, release : int
         Of the masked view, and of the release to be made.
     cause : str
@@ -51,7 +53,7 @@ def release_whole(
     """
     database = call.database
     call.phase("encoding")
-    encoded = encode(database, settings)
+    encoded = encode(database, settings, snapshot)
     microdata = encoded.microdata
     call.phase("clustering")
     labels, levels, warnings = cluster(call, settings, microdata)

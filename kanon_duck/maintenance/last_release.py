@@ -10,20 +10,20 @@ from kanon_duck.release.members import identified
 from kanon_duck.runtime.call import Row
 from kanon_duck.runtime.database import Database
 
-LAST = "temp.kanon_last"
 
-
-def remember_last(database: Database, settings: Settings, view_number: int) -> None:
-    """Put the members of the last release aside, before others take their place."""
+def remember_last(database: Database, settings: Settings, view_number: int) -> str:
+    """Put the members of the last release aside, before others take their place; returns the table of them."""
+    last = "temp.kanon_last"
     relation, names = identified(settings, members_table(view_number))
     database.execute(
-        f"CREATE OR REPLACE TEMPORARY TABLE {LAST} AS "
+        f"CREATE OR REPLACE TEMPORARY TABLE {last} AS "
         f"SELECT {', '.join(names)}, quasi_hash AS last_quasi_hash, other_hash AS last_other_hash, class "
         f"FROM {relation}"
     )
+    return last
 
 
-def compare_with_last(database: Database, settings: Settings, view_number: int) -> Row:
+def compare_with_last(database: Database, settings: Settings, view_number: int, last: str) -> Row:
     """How many people are new in the release, have other values, are gone, and are in another class.
 
     A class goes on as the one that most of its rows come from.
@@ -35,7 +35,7 @@ def compare_with_last(database: Database, settings: Settings, view_number: int) 
         SELECT coalesce(last.class, -1) AS before, coalesce(members.class, -1) AS after,
                coalesce(last_quasi_hash <> members.quasi_hash
                         OR last_other_hash <> members.other_hash, false) AS changed
-        FROM {LAST} AS last FULL JOIN {relation} AS members ON {same}
+        FROM {last} AS last FULL JOIN {relation} AS members ON {same}
         """
     )
     before, after, changed = data["before"], data["after"], data["changed"]

@@ -22,7 +22,7 @@ from kanon_duck.maintenance.changes import changes, classes_in, people, rows_of
 from kanon_duck.maintenance.drift import rebuild_recommended
 from kanon_duck.maintenance.state import State
 from kanon_duck.maintenance.without_release import no_release
-from kanon_duck.release.classes import add_classes, remove_ended_classes, replace_diversity, with_look_alikes
+from kanon_duck.release.classes import Ended, add_classes, remove_ended_classes, replace_diversity, with_look_alikes
 from kanon_duck.release.generalization import generalize
 from kanon_duck.release.history import keep_history
 from kanon_duck.release.members import held_back, update_members
@@ -94,7 +94,7 @@ def draft_release(
     return Draft(call, view, settings, state, before, changed, touched, cause, started)
 
 
-def end_changed_classes(draft: Draft) -> None:
+def end_changed_classes(draft: Draft) -> Ended:
     """Generalize the changed classes beside those that end, and keep what the last release needs of the latter.
 
     The table of members still has the members as they were. Cost: that of the classes that change.
@@ -106,9 +106,10 @@ def end_changed_classes(draft: Draft) -> None:
     microdata = draft.state.microdata.take(rows)
     classes = generalize(microdata, dense, draft.state.levels)
     call.phase("publishing")
-    add_classes(database, view_number, microdata, classes, numbers, draft.touched, draft.release)
-    keep_history(database, draft.settings, view_number, draft.release)
-    end_versions(database, view_number, draft.settings, draft.release)
+    ended = add_classes(database, view_number, microdata, classes, numbers, draft.touched, draft.release)
+    keep_history(database, draft.settings, ended)
+    end_versions(database, draft.settings, ended)
+    return ended
 
 
 def move_members(draft: Draft, written: NDArray[np.int64]) -> None:
@@ -120,13 +121,28 @@ def move_members(draft: Draft, written: NDArray[np.int64]) -> None:
         update_members(draft.call.database, draft.view.number, rows, draft.state.labels[rows])
 
 
-def publish_draft(draft: Draft, warnings: list[str]) -> Row:
-    """Release what has been drafted, from members that are written already; returns its row of ``kanon.releases``."""
+def publish_draft(draft: Draft, ended: Ended, leaving: str, warnings: list[str]) -> Row:
+    """Release what has been drafted, from members that are written already.
+
+    Parameters
+    ----------
+    draft : Draft
+    ended : Ended
+        From `end_changed_classes`.
+    leaving : str
+        From `remember_leaving`.
+    warnings : list of str
+
+    Returns
+    -------
+    dict
+        Its row of ``kanon.releases``.
+    """
     call, view, settings, release = draft.call, draft.view, draft.settings, draft.release
     database, view_number = call.database, view.number
-    remove_ended_classes(database, view_number, release)
-    publish_changes(database, view_number, settings, release)
-    replace_diversity(database, view_number, settings, release)
+    remove_ended_classes(database, ended)
+    publish_changes(database, settings, ended)
+    replace_diversity(database, settings, ended)
 
     is_changed = np.zeros(len(draft.before), bool)
     is_changed[draft.changed] = True
@@ -144,7 +160,7 @@ def publish_draft(draft: Draft, warnings: list[str]) -> Row:
     if not view.secure:
         row["vulnerable_rows"], uncounted = count_vulnerable(call, view_number, settings, release, near=True)
         warnings = warnings + uncounted
-        purge(database, view_number, settings)
+        purge(database, view_number, settings, leaving)
     released = f"(FROM {members_table(view_number)} WHERE class IS NOT NULL)"
     row |= {
         "settings_version": view.settings_version,

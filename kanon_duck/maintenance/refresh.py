@@ -17,12 +17,11 @@ from kanon_duck.catalog.tables import members_table
 from kanon_duck.catalog.views import MaskedView, refuse_unseen, stored_settings
 from kanon_duck.encoding.microdata import CategoricalAttribute
 from kanon_duck.errors import KanonError, RecordedError
-from kanon_duck.intake.encode import UNKNOWN_LEAF, EncodedSnapshot, Known, encode
-from kanon_duck.intake.snapshot import SNAPSHOT
+from kanon_duck.intake.encode import UNKNOWN_LEAF, EncodedSnapshot, KnownCodes, encode
 from kanon_duck.kernels import wake
 from kanon_duck.kernels.box import NO_CLASS
 from kanon_duck.maintenance.batch import place_batch
-from kanon_duck.maintenance.capture import CHANGES, GONE, REVALUED, Found, compare, snapshot_changes
+from kanon_duck.maintenance.capture import GONE, REVALUED, Found, compare, snapshot_changes
 from kanon_duck.maintenance.next_release import (
     Draft,
     draft_release,
@@ -124,7 +123,7 @@ def _refresh(call: Call, view: MaskedView, dry_run: bool, started: float) -> Row
             return unchanged(call, view, ["the source is unchanged: no new release", *found.warnings])
         call.phase("encoding")
         with in_background(wake):
-            state, batch = _encode(call, view, settings)
+            state, batch = _encode(call, view, settings, found.table)
     except RecordedError:
         raise
     except KanonError as error:
@@ -141,20 +140,16 @@ def _refresh(call: Call, view: MaskedView, dry_run: bool, started: float) -> Row
     changed = np.concatenate([batch.rows[batch.old], batch.revalued])
     with in_background(up_to_date, state.partition, state.labels) as partition:
         draft = draft_release(call, view, settings, state, before, changed, "refresh", started)
-        if draft.shows_difference:
-            end_changed_classes(draft)
-        _write_members(draft, batch, waits)
-        if draft.shows_difference:
-            warnings = standing_warnings(settings) + found.warnings + batch.encoded.warnings + list(from_clustering)
-            row = publish_draft(draft, warnings)
-        else:
-            row = keep_release(draft)
+        ended = end_changed_classes(draft) if draft.shows_difference else None
+        leaving = _write_members(draft, batch, found.table, waits)
+        warnings = standing_warnings(settings) + found.warnings + batch.encoded.warnings + list(from_clustering)
+        row = keep_release(draft) if ended is None else publish_draft(draft, ended, leaving, warnings)
     keep_in_mind(call, replace(draft.state, partition=partition.result()))
     return row
 
 
 def find_changes(call: Call, view: MaskedView) -> tuple[Call, Settings, Found]:
-    """Compare the source with the members; the differences are left in ``CHANGES``.
+    """Compare the source with the members; the differences are left in a table.
 
     Returns
     -------
@@ -172,7 +167,7 @@ def find_changes(call: Call, view: MaskedView) -> tuple[Call, Settings, Found]:
     return stored, settings, compare(stored, settings, view.number)
 
 
-def load_state(call: Call, view: MaskedView, settings: Settings) -> tuple[State, EncodedSnapshot]:
+def load_state(call: Call, view: MaskedView, settings: Settings, snapshot: str) -> tuple[State, EncodedSnapshot]:
     """The members as arrays, and the rows of the snapshot in the same codes.
 
     The arrays are those that the process remembers, if they are of the members' present version.
@@ -189,7 +184,7 @@ def load_state(call: Call, view: MaskedView, settings: Settings) -> tuple[State,
             for place, attribute in enumerate(state.microdata.attributes)
             if isinstance(attribute, CategoricalAttribute)
         }
-    encoded = encode(database, settings, Known(hierarchies, members_table(view.number)))
+    encoded = encode(database, settings, snapshot, KnownCodes(hierarchies, members_table(view.number)))
     if state is None or state.microdata.encoding.codes.dtype != encoded.microdata.encoding.codes.dtype:
         loaded = load_members(database, view.number, settings, encoded.microdata.attributes)
         state = State(view.members_version, *loaded)
@@ -197,14 +192,14 @@ def load_state(call: Call, view: MaskedView, settings: Settings) -> tuple[State,
     return state, encoded
 
 
-def _encode(call: Call, view: MaskedView, settings: Settings) -> tuple[State, Batch]:
-    """Encode what has changed, and put it into the members' arrays."""
+def _encode(call: Call, view: MaskedView, settings: Settings, changes: str) -> tuple[State, Batch]:
+    """Encode what has changed, from the table of the changes, and put it into the members' arrays."""
     database = call.database
-    snapshot_changes(database, settings)
-    state, encoded = load_state(call, view, settings)
+    snapshot = snapshot_changes(database, settings, changes)
+    state, encoded = load_state(call, view, settings, snapshot)
     of_member = database.numpy(
         "SELECT coalesce(member, -1) AS member, coalesce(waited_since, 0) AS waiting_since "
-        f"FROM {SNAPSHOT} ORDER BY rowid"
+        f"FROM {snapshot} ORDER BY rowid"
     )
     rows = of_member["member"][encoded.snapshot_row]
     old = rows >= 0
@@ -216,21 +211,21 @@ def _encode(call: Call, view: MaskedView, settings: Settings) -> tuple[State, Ba
         if isinstance(attribute, CategoricalAttribute):
             unknown |= attribute.leaf == UNKNOWN_LEAF
     state = write_codes(state, encoded.microdata, rows)
-    gone = database.numpy(f"SELECT member FROM {CHANGES} WHERE {GONE}")["member"]
-    revalued = database.numpy(f"SELECT member FROM {CHANGES} WHERE {REVALUED}")["member"]
-    state = _revalue(database, settings, state, revalued)
+    gone = database.numpy(f"SELECT member FROM {changes} WHERE {GONE}")["member"]
+    revalued = database.numpy(f"SELECT member FROM {changes} WHERE {REVALUED}")["member"]
+    if len(revalued):
+        state = _revalue(database, settings, state, f"(SELECT * FROM {changes} WHERE {REVALUED})")
     waiting_since = of_member["waiting_since"][encoded.snapshot_row]
     return state, Batch(encoded, rows, old, recoded, unknown, waiting_since, gone, revalued)
 
 
-def _revalue(database: Database, settings: Settings, state: State, members: NDArray[np.int64]) -> State:
-    """The state with the sensitive values of members of which nothing else is new."""
+def _revalue(database: Database, settings: Settings, state: State, changed: str) -> State:
+    """The state with the sensitive values of members of which nothing else is new, from the relation of these."""
     sensitive = state.microdata.sensitive
-    if sensitive is None or not len(members):
+    if sensitive is None:
         return state
-    relation = f"(SELECT * FROM {CHANGES} WHERE {REVALUED})"
-    selected, joins = reading(database, settings.model, relation, "changed")
-    data = database.numpy(f"SELECT member, {', '.join(selected)} FROM {relation} AS changed {' '.join(joins)}")
+    selected, joins = reading(database, settings.model, changed, "changed")
+    data = database.numpy(f"SELECT member, {', '.join(selected)} FROM {changed} AS changed {' '.join(joins)}")
     found = codes_of(settings.model, data)
     assert found is not None
     sensitive = write_sensitive_codes(sensitive, found, data["member"], len(state.labels))
@@ -258,16 +253,16 @@ def _place(
     return state, batch.unknown | (arriving & held_back & (state.labels[batch.rows] == NO_CLASS)), warnings
 
 
-def _write_members(draft: Draft, batch: Batch, waits: NDArray[np.bool_]) -> None:
+def _write_members(draft: Draft, batch: Batch, changes: str, waits: NDArray[np.bool_]) -> str:
     """Write the members that the source has given other values or another class, or no longer has.
 
-    New ones that wait do so since the draft's release.
+    New ones that wait do so since the draft's release. Returns the table of the people who leave.
     """
     database, view_number, settings = draft.call.database, draft.view.number, draft.settings
     since = np.where(batch.waiting_since > 0, batch.waiting_since, draft.release)
     labels = draft.state.labels[batch.rows]
-    leaving = np.concatenate([batch.gone, batch.rows[batch.old], batch.revalued])
-    remember_leaving(database, view_number, settings, leaving)
+    old = np.concatenate([batch.gone, batch.rows[batch.old], batch.revalued])
+    leaving = remember_leaving(database, view_number, settings, old)
     remove_members(database, view_number, np.concatenate([batch.gone, batch.rows[batch.old]]))
     columns = {
         "row": (batch.rows, None),
@@ -276,5 +271,6 @@ def _write_members(draft: Draft, batch: Batch, waits: NDArray[np.bool_]) -> None
     }
     add_members(database, view_number, settings, batch.encoded, columns)
     if len(batch.revalued):
-        update_values(database, view_number, settings, f"(FROM {CHANGES} WHERE {REVALUED})")
+        update_values(database, view_number, settings, f"(FROM {changes} WHERE {REVALUED})")
     move_members(draft, batch.rows)
+    return leaving

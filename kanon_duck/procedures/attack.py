@@ -34,8 +34,8 @@ def run(call: Call) -> list[Row]:
     # bounds follow from the classes around the victim's; assignments are of everybody whom classes connect
     people = None if exact else companions(view.number, settings, victim)
     stays = read_stays(call.database, view.number, settings, view.release, people)
-    known = series_of_stays([*settings.sensitive, *settings.keep], [(view.release, stays)])
-    names = names_of(known, [(view.name, view.release, read_names(call.database, view.number, settings, view.release))])
+    known = series_of_stays([*settings.sensitive, *settings.keep], [(view.release, stays.columns)])
+    names = names_of(known, [(view.name, view.release, read_names(call.database, view.number, settings, stays.table))])
     place = int(np.searchsorted(known.person, np.uint64(victim)))
     if place == len(known.person) or known.person[place] != np.uint64(victim):
         raise KanonError(f"victim is {read.shown(call.arguments['victim'])}, who has not been in any release")

@@ -17,7 +17,7 @@ from kanon_duck.encoding.loss import average_class_size, discernibility, informa
 from kanon_duck.encoding.microdata import Microdata
 from kanon_duck.errors import KanonError
 from kanon_duck.intake.encode import encode
-from kanon_duck.intake.snapshot import SNAPSHOT, take_snapshot
+from kanon_duck.intake.snapshot import Snapshot, take_snapshot
 from kanon_duck.privacy.feasibility import refuse_impossible
 from kanon_duck.privacy.models import ON_VALUES, PrivacyModel
 from kanon_duck.privacy.sensitive import narrowed
@@ -60,13 +60,13 @@ def run(call: Call) -> list[Row]:
     models = [each.settings.model for each in runs if isinstance(each.settings, Settings)]
     settings = next(each.settings for each in runs if isinstance(each.settings, Settings))
     call.phase("reading")
-    rows = take_snapshot(call, settings)
+    snapshot = take_snapshot(call, settings)
     call.phase("encoding")
-    microdata = encode(call.database, replace(settings, model=_together(models))).microdata
+    microdata = encode(call.database, replace(settings, model=_together(models)), snapshot.table).microdata
     counts = draw_counts(microdata, np.random.default_rng(settings.seed), call.checkpoint)
     call.phase("clustering")
     return [
-        {**each.chosen, **_tried(_part(call, number, len(runs)), each.settings, rows, microdata, counts)}
+        {**each.chosen, **_tried(_part(call, number, len(runs)), each.settings, snapshot, microdata, counts)}
         for number, each in enumerate(runs)
     ]
 
@@ -135,12 +135,14 @@ def _part(call: Call, view_number: int, runs: int) -> Call:
     return replace(call, checkpoint=checkpoint)
 
 
-def _tried(call: Call, settings: Settings | KanonError, rows: int, microdata: Microdata, counts: Counts) -> Row:
+def _tried(
+    call: Call, settings: Settings | KanonError, snapshot: Snapshot, microdata: Microdata, counts: Counts
+) -> Row:
     """The figures of a run, or why it failed: the others go on."""
     try:
         if isinstance(settings, KanonError):
             raise settings
-        refuse_impossible(call.database, settings.model, rows, SNAPSHOT)
+        refuse_impossible(call.database, settings.model, snapshot.rows, snapshot.table)
         return _figures(call, settings, microdata, counts)
     except StatementError:  # whatever comes after it in the transaction fails too
         raise

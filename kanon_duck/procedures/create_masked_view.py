@@ -14,8 +14,8 @@ from kanon_duck.catalog.views import (
     views_over,
 )
 from kanon_duck.intake.kept_columns import check_kept
-from kanon_duck.intake.snapshot import SNAPSHOT, take_snapshot
-from kanon_duck.maintenance.from_scratch import release_whole
+from kanon_duck.intake.snapshot import take_snapshot
+from kanon_duck.maintenance.from_scratch import release_from_scratch
 from kanon_duck.maintenance.triggers import REFUSED_STATEMENTS, install_triggers, trigger_source
 from kanon_duck.privacy.feasibility import refuse_impossible
 from kanon_duck.runtime.call import Call, Row
@@ -31,13 +31,13 @@ def run(call: Call) -> list[Row]:
     if settings.capture == "trigger":
         trigger_source(call, settings)
     call.phase("reading")
-    rows = take_snapshot(call, settings)
-    refuse_impossible(database, settings.model, rows, SNAPSHOT)
-    check_kept(database, settings)
+    snapshot = take_snapshot(call, settings)
+    refuse_impossible(database, settings.model, snapshot.rows, snapshot.table)
+    check_kept(database, settings, snapshot.table)
     warnings = _warnings(database, settings)
     number = next_view_number(database)
     record_view(database, number, settings)
-    release, losses, found = release_whole(call, settings, number, 1, "create")
+    release, losses, found = release_from_scratch(call, settings, snapshot.table, number, 1, "create")
     if settings.capture == "trigger":
         install_triggers(call, settings, number)
         found.append(f"as long as triggers note its changes, {settings.source} refuses {REFUSED_STATEMENTS}")

@@ -42,16 +42,16 @@ def run(call: Call) -> list[Row]:
             f"view_name is {shown(view.name)}, whose method {settings.method} shows one level of each "
             "quasi-identifier, which optimize would not: CALL kanon.rebuild with another method"
         )
-    empty_snapshot(stored, settings)
     call.phase("encoding")
-    state, _ = load_state(call, view, settings)
+    state, _ = load_state(call, view, settings, empty_snapshot(stored, settings))
     call.phase("clustering")
     before = state.labels
     state = optimize_classes(call, settings, state)
     draft = draft_release(call, view, settings, state, before, NONE, "optimize", started)
-    if draft.shows_difference:
-        end_changed_classes(draft)
-    remember_leaving(call.database, view.number, settings, NONE)
+    ended = end_changed_classes(draft) if draft.shows_difference else None
+    leaving = remember_leaving(call.database, view.number, settings, NONE)
     move_members(draft, NONE)
     keep_in_mind(call, draft.state)
-    return [publish_draft(draft, standing_warnings(settings)) if draft.shows_difference else keep_release(draft)]
+    if ended is None:
+        return [keep_release(draft)]
+    return [publish_draft(draft, ended, leaving, standing_warnings(settings))]

@@ -17,8 +17,8 @@ from kanon_duck.catalog.views import (
 )
 from kanon_duck.errors import KanonError
 from kanon_duck.intake.kept_columns import check_kept
-from kanon_duck.intake.snapshot import SNAPSHOT, take_snapshot
-from kanon_duck.maintenance.from_scratch import release_whole
+from kanon_duck.intake.snapshot import take_snapshot
+from kanon_duck.maintenance.from_scratch import release_from_scratch
 from kanon_duck.maintenance.last_release import compare_with_last, remember_last
 from kanon_duck.maintenance.triggers import install_triggers, remove_triggers, trigger_source
 from kanon_duck.maintenance.without_release import secure_message, undo_dry_run
@@ -54,19 +54,21 @@ def run(call: Call) -> list[Row]:
     if settings.capture == "trigger":
         trigger_source(changed, settings)
     call.phase("reading")
-    rows = take_snapshot(changed, settings)
-    refuse_impossible(call.database, settings.model, rows, SNAPSHOT)
-    check_kept(call.database, settings)
-    remember_last(call.database, settings, view.number)
-    end_all_classes(call.database, view.number)
-    end_versions(call.database, view.number, settings, view.release + 1)
-    end_release(call.database, settings, view.number, view.release + 1)
-    release, losses, found = release_whole(changed, settings, view.number, view.release + 1, "rebuild")
+    snapshot = take_snapshot(changed, settings)
+    refuse_impossible(call.database, settings.model, snapshot.rows, snapshot.table)
+    check_kept(call.database, settings, snapshot.table)
+    last = remember_last(call.database, settings, view.number)
+    ended = end_all_classes(call.database, view.number, view.release + 1)
+    end_versions(call.database, settings, ended)
+    end_release(call.database, settings, ended)
+    release, losses, found = release_from_scratch(
+        changed, settings, snapshot.table, view.number, view.release + 1, "rebuild"
+    )
     if view.capture == "trigger":
         remove_triggers(call, view.number)
     if settings.capture == "trigger":
         install_triggers(changed, settings, view.number)
-    release |= compare_with_last(call.database, settings, view.number)
+    release |= compare_with_last(call.database, settings, view.number, last)
     warnings = standing_warnings(settings)
     if view.secure:
         warnings.append("secure => false: whoever has several releases can compare them")

@@ -7,6 +7,7 @@ whole reader classes: rows of classes that a reader cannot tell apart are writte
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -24,9 +25,35 @@ from kanon_duck.release.generalization import AT_ROOT, NULL, ROOT, Classes
 from kanon_duck.runtime import arrow
 from kanon_duck.runtime.database import Database
 
-ENDED = "temp.kanon_ended"
-"""Reader classes that a release ends, each with one of its classes, whose cells are its own. Those that stay as they
-are, but look like one that is new, have this for ``successor``: their rows are written anew beside its rows."""
+
+@dataclass(frozen=True)
+class Ended:
+    """Reader classes that a release ends.
+
+    Attributes
+    ----------
+    table : str
+        Temporary table of them (``reader_class``, ``class``, ``successor``), each with one of its classes, whose cells
+        are its own. Those that stay as they are, but look like one that is new, have this for ``successor``: their
+        rows are written anew beside its rows.
+    view_number : int
+    release : int
+        The first without them.
+    """
+
+    table: str
+    view_number: int
+    release: int
+
+    def classes(self) -> str:
+        """A relation of all classes that are part of them, as they were."""
+        ended = f"{classes_table(self.view_number)} SEMI JOIN {self.table} USING (reader_class)"
+        return f"(SELECT * FROM {ended} WHERE from_release < {int(self.release)})"
+
+    def one_of_each(self) -> str:
+        """A relation of one class of each."""
+        one = f"{classes_table(self.view_number)} SEMI JOIN {self.table} USING (reader_class, class)"
+        return f"(SELECT * FROM {one} WHERE from_release < {int(self.release)})"
 
 
 def create_classes(database: Database, view_number: int, microdata: Microdata, classes: Classes, release: int) -> None:
@@ -55,7 +82,7 @@ def add_classes(
     numbers: NDArray[np.int64],
     touched: NDArray[np.int64],
     release: int,
-) -> None:
+) -> Ended:
     """Write the classes that a refresh has changed beside those that end, and note which reader classes that ends.
 
     New reader classes have numbers that none has had, in the order of the generalizations.
@@ -72,16 +99,21 @@ def add_classes(
         Numbers of the changed classes, those that are gone and all look-alikes included.
     release : int
         The first that shows them.
+
+    Returns
+    -------
+    Ended
     """
     table = classes_table(view_number)
     cells = classes.cells.set_column(0, "class", arrow.numbers(numbers))
     unused = f"reader_class + (SELECT coalesce(max(reader_class), -1) + 1 FROM {table})"
     _write_cells(database, f"INSERT INTO {table} BY NAME", unused, microdata, cells, release)
+    ended = Ended("temp.kanon_ended", view_number, release)
     same = " AND ".join(f"new.{cell} IS NOT DISTINCT FROM standing.{cell}" for cell in _cell_columns(microdata))
     database.register("touched", pa.table({"class": arrow.numbers(touched)}))
     database.execute(
         f"""
-        CREATE OR REPLACE TEMPORARY TABLE {ENDED} AS
+        CREATE OR REPLACE TEMPORARY TABLE {ended.table} AS
         {_ended(f"{table} SEMI JOIN touched USING (class) WHERE from_release < {int(release)}")}
         UNION ALL
         SELECT standing.reader_class, min(standing.class), new.reader_class
@@ -92,41 +124,32 @@ def add_classes(
         """
     )
     database.unregister("touched")
+    return ended
 
 
-def end_all_classes(database: Database, view_number: int) -> None:
-    """Note that the next release ends all reader classes, as one from scratch does."""
-    database.execute(f"CREATE OR REPLACE TEMPORARY TABLE {ENDED} AS {_ended(classes_table(view_number))}")
+def end_all_classes(database: Database, view_number: int, release: int) -> Ended:
+    """Note that a release ends all reader classes, as one from scratch does."""
+    ended = Ended("temp.kanon_ended", view_number, release)
+    database.execute(f"CREATE OR REPLACE TEMPORARY TABLE {ended.table} AS {_ended(classes_table(view_number))}")
+    return ended
 
 
 def _ended(classes: str) -> str:
-    """SQL for the reader classes that some classes are, as ``ENDED`` has those that nothing succeeds."""
+    """SQL for the reader classes that some classes are, as `Ended` has those that nothing succeeds."""
     return (
         "SELECT reader_class, min(class) AS class, CAST(NULL AS BIGINT) AS successor "
         f"FROM {classes} GROUP BY reader_class"
     )
 
 
-def ended_classes(view_number: int, release: int) -> str:
-    """A relation of all classes that are part of the reader classes that a release ends, as they were."""
-    ended = f"{classes_table(view_number)} SEMI JOIN {ENDED} USING (reader_class)"
-    return f"(SELECT * FROM {ended} WHERE from_release < {int(release)})"
-
-
-def one_of_each(view_number: int, release: int) -> str:
-    """A relation of one class of each reader class that a release ends."""
-    one = f"{classes_table(view_number)} SEMI JOIN {ENDED} USING (reader_class, class)"
-    return f"(SELECT * FROM {one} WHERE from_release < {int(release)})"
-
-
-def remove_ended_classes(database: Database, view_number: int, release: int) -> None:
-    """Leave the classes of a release alone in the table."""
-    table = classes_table(view_number)
-    gone = f"SELECT reader_class FROM {ENDED} WHERE successor IS NULL"
+def remove_ended_classes(database: Database, ended: Ended) -> None:
+    """Leave the classes of a release alone in the table, without those that it ends."""
+    table = classes_table(ended.view_number)
+    gone = f"SELECT reader_class FROM {ended.table} WHERE successor IS NULL"
     database.execute(f"DELETE FROM {table} WHERE reader_class IN ({gone})")
     database.execute(
-        f"UPDATE {table} AS classes SET reader_class = successor, from_release = {int(release)} "
-        f"FROM {ENDED} AS ended WHERE classes.reader_class = ended.reader_class"
+        f"UPDATE {table} AS classes SET reader_class = successor, from_release = {int(ended.release)} "
+        f"FROM {ended.table} AS ended WHERE classes.reader_class = ended.reader_class"
     )
 
 
@@ -239,12 +262,12 @@ def create_diversity(database: Database, view_number: int, settings: Settings) -
     )
 
 
-def replace_diversity(database: Database, view_number: int, settings: Settings, release: int) -> None:
+def replace_diversity(database: Database, settings: Settings, ended: Ended) -> None:
     """Count again in the reader classes that a release is the first to show."""
-    table = diversity_table(view_number)
-    database.execute(f"DELETE FROM {table} WHERE reader_class IN (SELECT reader_class FROM {ENDED})")
-    changed = f"WHERE from_release = {int(release)}"
-    database.execute(f"INSERT INTO {table} {_diversity(view_number, settings, changed)}")
+    table = diversity_table(ended.view_number)
+    database.execute(f"DELETE FROM {table} WHERE reader_class IN (SELECT reader_class FROM {ended.table})")
+    changed = f"WHERE from_release = {int(ended.release)}"
+    database.execute(f"INSERT INTO {table} {_diversity(ended.view_number, settings, changed)}")
 
 
 def _diversity(view_number: int, settings: Settings, condition: str) -> str:

@@ -14,7 +14,7 @@ from kanon_duck.catalog.columns import CLASS, FROM_RELEASE, TO_RELEASE, released
 from kanon_duck.catalog.settings import Settings
 from kanon_duck.catalog.tables import history_classes_table, history_table, released_table, retired_table
 from kanon_duck.catalog.views import MaskedView
-from kanon_duck.release.classes import ENDED, one_of_each
+from kanon_duck.release.classes import Ended
 from kanon_duck.runtime.database import Database
 
 VERSION = (CLASS, FROM_RELEASE)
@@ -35,24 +35,24 @@ def create_history(database: Database, settings: Settings) -> None:
     )
 
 
-def keep_history(database: Database, settings: Settings, view_number: int, release: int) -> None:
+def keep_history(database: Database, settings: Settings, ended: Ended) -> None:
     """Copy rows of the reader classes that a release, the first without them, ends, and the cells of these."""
     cells = exp.select(
         *(exp.column(source).as_(name, quoted=True) for name, source in _cells(settings).items()),
         "reader_class",
         "from_release",
     )
-    cells = cells.from_(exp.maybe_parse(one_of_each(view_number, release), dialect="duckdb").subquery("classes"))
+    cells = cells.from_(exp.maybe_parse(ended.one_of_each(), dialect="duckdb").subquery("classes"))
     database.execute(exp.insert(cells, history_classes_table(settings.name), copy=False))
-    rows = exp.select(*_quoted(_own(settings)), *_quoted(VERSION), _number(release))
+    rows = exp.select(*_quoted(_own(settings)), *_quoted(VERSION), _number(ended.release))
     rows = rows.from_(released_table(settings.name))
-    rows = rows.where(exp.column(CLASS, quoted=True).isin(query=exp.select("reader_class").from_(ENDED)))
+    rows = rows.where(exp.column(CLASS, quoted=True).isin(query=exp.select("reader_class").from_(ended.table)))
     database.execute(exp.insert(rows, history_table(settings.name), copy=False))
 
 
-def end_release(database: Database, settings: Settings, view_number: int, release: int) -> None:
+def end_release(database: Database, settings: Settings, ended: Ended) -> None:
     """Put the whole current release, all of whose classes end, into the history, before another takes its place."""
-    keep_history(database, settings, view_number, release)
+    keep_history(database, settings, ended)
     database.execute(exp.Drop(tables=[released_table(settings.name)], kind="TABLE"))
 
 

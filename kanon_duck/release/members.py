@@ -23,7 +23,6 @@ from kanon_duck.encoding.microdata import Attribute, CategoricalAttribute, Micro
 from kanon_duck.hierarchy import BoundHierarchy, bind, canonical_text, in_given_order
 from kanon_duck.intake.encode import NULL_LEAF, UNKNOWN_LEAF, EncodedSnapshot
 from kanon_duck.intake.hashing import hash_of, typed_columns
-from kanon_duck.intake.snapshot import SNAPSHOT
 from kanon_duck.privacy.sensitive import codes_of, reading
 from kanon_duck.runtime.arrow import in_one_piece, numbers
 from kanon_duck.runtime.database import Database
@@ -100,7 +99,7 @@ def _write(
     database.execute(
         f"{statement} SELECT {', '.join(private_names(settings, 'key', 'sensitive', 'kept', 'unit') + selected)}, "
         f"{quasi_hash} AS quasi_hash, {other_hash} AS other_hash "
-        f"FROM {SNAPSHOT} AS snapshot POSITIONAL JOIN codes {' '.join(joins)}"
+        f"FROM {encoded.table} AS snapshot POSITIONAL JOIN codes {' '.join(joins)}"
     )
     database.unregister("codes")
 

@@ -16,7 +16,7 @@ from kanon_duck.encoding.microdata import Attribute, NumericAttribute
 from kanon_duck.errors import KanonError
 from kanon_duck.privacy.check import class_sizes, released_measures
 from kanon_duck.privacy.diversity import measure, persons
-from kanon_duck.release.classes import ENDED, class_losses, class_summary, least_diversity, released_people
+from kanon_duck.release.classes import Ended, class_losses, class_summary, least_diversity, released_people
 from kanon_duck.runtime.call import Row
 from kanon_duck.runtime.database import Database
 
@@ -42,7 +42,7 @@ def publish(database: Database, view_number: int, settings: Settings, catalog: s
         database.execute(exp.Create(this=view, kind="VIEW", expression=_shown(settings)))
 
 
-def publish_changes(database: Database, view_number: int, settings: Settings, release: int) -> None:
+def publish_changes(database: Database, settings: Settings, ended: Ended) -> None:
     """Write the rows of the changed reader classes anew, and check them as a reader would.
 
     All other rows are left alone.
@@ -52,10 +52,11 @@ def publish_changes(database: Database, view_number: int, settings: Settings, re
     KanonError
         When rows of these classes break the declared model; nothing is visible then.
     """
-    ended = exp.column(CLASS, quoted=True).isin(query=exp.select("reader_class").from_(ENDED))
-    database.execute(exp.delete(released_table(settings.name), where=ended))
-    database.execute(exp.insert(_rows(view_number, settings, release), released_table(settings.name), copy=False))
-    _check(database, view_number, settings, release)
+    old = exp.column(CLASS, quoted=True).isin(query=exp.select("reader_class").from_(ended.table))
+    database.execute(exp.delete(released_table(settings.name), where=old))
+    rows = _rows(ended.view_number, settings, ended.release)
+    database.execute(exp.insert(rows, released_table(settings.name), copy=False))
+    _check(database, ended.view_number, settings, ended.release)
 
 
 def _rows(view_number: int, settings: Settings, release: int) -> exp.Select:

@@ -16,12 +16,9 @@ from kanon_duck.catalog.columns import private_names, released_columns
 from kanon_duck.catalog.settings import Settings
 from kanon_duck.catalog.tables import classes_table, members_table, stays_table, versions_table, vulnerable_table
 from kanon_duck.intake.hashing import hash_of, typed_columns
-from kanon_duck.release.classes import ended_classes, one_of_each, released_people
+from kanon_duck.release.classes import Ended, released_people
 from kanon_duck.runtime.arrow import numbers
 from kanon_duck.runtime.database import Database
-
-LEAVING = "temp.kanon_leaving"
-"""People who leave with a refresh: members that it takes out or gives other values."""
 
 
 def has_history(settings: Settings) -> bool:
@@ -61,19 +58,20 @@ def create_membership(database: Database, view_number: int, settings: Settings) 
     database.execute(f"CREATE TABLE {vulnerable_table(view_number)} (person UBIGINT)")
 
 
-def remember_leaving(database: Database, view_number: int, settings: Settings, rows: NDArray[np.int64]) -> None:
-    """Note who leaves, by row number, before members are taken out or given other values."""
-    if not has_history(settings):
-        return
-    database.register("leaving", pa.table({"row": numbers(rows)}))
-    database.execute(
-        f"CREATE OR REPLACE TEMPORARY TABLE {LEAVING} AS "
-        f"SELECT {person(settings)} AS person FROM {members_table(view_number)} SEMI JOIN leaving USING (row)"
-    )
-    database.unregister("leaving")
+def remember_leaving(database: Database, view_number: int, settings: Settings, rows: NDArray[np.int64]) -> str:
+    """Note who leaves, by row number, before members are taken out or given other values; returns the table of them."""
+    leaving = "temp.kanon_leaving"
+    if has_history(settings):
+        database.register("leaving_rows", pa.table({"row": numbers(rows)}))
+        database.execute(
+            f"CREATE OR REPLACE TEMPORARY TABLE {leaving} AS SELECT {person(settings)} AS person "
+            f"FROM {members_table(view_number)} SEMI JOIN leaving_rows USING (row)"
+        )
+        database.unregister("leaving_rows")
+    return leaving
 
 
-def end_versions(database: Database, view_number: int, settings: Settings, release: int) -> None:
+def end_versions(database: Database, settings: Settings, ended: Ended) -> None:
     """Write the versions of the classes that a release, the first without them, ends, and their members.
 
     Both the table of classes and that of members still have them as they were.
@@ -82,19 +80,19 @@ def end_versions(database: Database, view_number: int, settings: Settings, relea
         return
     version = "reader_class, from_release"
     own, cells = (", ".join([version, *names]) for names in (own_columns(settings), cell_columns(settings)))
-    ended = f"(SELECT class, {version} FROM {ended_classes(view_number, release)})"
+    classes = f"(SELECT class, {version} FROM {ended.classes()})"
     database.execute(
-        f"INSERT INTO {stays_table(view_number)} BY NAME SELECT {person(settings)} AS person, {own} "
-        f"FROM {members_table(view_number)} JOIN {ended} USING (class)"
+        f"INSERT INTO {stays_table(ended.view_number)} BY NAME SELECT {person(settings)} AS person, {own} "
+        f"FROM {members_table(ended.view_number)} JOIN {classes} USING (class)"
     )
     database.execute(
-        f"INSERT INTO {versions_table(view_number)} BY NAME "
-        f"SELECT {cells}, CAST({int(release)} AS BIGINT) AS to_release FROM {one_of_each(view_number, release)}"
+        f"INSERT INTO {versions_table(ended.view_number)} BY NAME "
+        f"SELECT {cells}, CAST({int(ended.release)} AS BIGINT) AS to_release FROM {ended.one_of_each()}"
     )
 
 
-def purge(database: Database, view_number: int, settings: Settings) -> None:
-    """Erase the versions that those who leave have been in, and nobody who is still there.
+def purge(database: Database, view_number: int, settings: Settings, leaving: str) -> None:
+    """Erase the versions that people of the table ``leaving`` have been in, and nobody who is still there.
 
     Cost: one look at the history and at the members.
     """
@@ -105,7 +103,7 @@ def purge(database: Database, view_number: int, settings: Settings) -> None:
     database.execute(
         f"""
         CREATE OR REPLACE TEMPORARY TABLE kanon_forsaken AS
-        WITH left_by_some AS (FROM {stays} SEMI JOIN {LEAVING} USING (person) SELECT DISTINCT {version}),
+        WITH left_by_some AS (FROM {stays} SEMI JOIN {leaving} USING (person) SELECT DISTINCT {version}),
         people AS (SELECT person, {version} FROM {stays} SEMI JOIN left_by_some USING ({version}))
         FROM left_by_some EXCEPT
         FROM people SEMI JOIN (SELECT {person(settings)} AS person FROM {members_table(view_number)}) USING (person)

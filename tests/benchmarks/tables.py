@@ -149,8 +149,7 @@ def encoded(
     catalog = str(database.value("SELECT current_database()"))
     call = Call(database, arguments, catalog=catalog)
     settings = read_settings(call)
-    take_snapshot(call, settings)
-    return encode(database, settings)
+    return encode(database, settings, take_snapshot(call, settings).table)
 
 
 def encode_synthetic(rows: int) -> Encoding:

@@ -1,4 +1,4 @@
-"""The one exception a caller sees, and the one that stops a call nobody waits for any more."""
+"""The exceptions: for a request that cannot be carried out, and for a call that nobody waits for any more."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ class KanonError(Exception):
     """A request that cannot be carried out.
 
     The message is one clear sentence that names the argument, the offending value and what to do.
-    Whatever the call had begun is rolled back before the message reaches the caller.
+    Everything that the call has begun is rolled back before the message reaches the caller.
     """
 
     @property
     def reason(self) -> str:
-        """The message without what only helps to find a fault of ours."""
+        """The message without details that only help to find a fault in kanon_duck itself."""
         return str(self)
 
 
 class RecordedError(KanonError):
-    """A request that cannot be carried out, of which the database keeps a record.
+    """A request that cannot be carried out, and whose failure is recorded in the database.
 
-    What the call has written, and only that, is committed before the message reaches the caller.
+    The record, and nothing else, is committed before the message reaches the caller.
     """
 
 
 class Cancelled(BaseException):
-    """The statement that asked for the work was interrupted: stop, and leave the old state.
+    """The statement that asked for the work was interrupted: stop and leave everything as it was.
 
-    Not an ``Exception``, so that no handler for failures mistakes it for one.
+    It is not an ``Exception``, so that no handler for failures mistakes it for one.
     """

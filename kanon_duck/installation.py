@@ -1,4 +1,4 @@
-"""Puts kanon_duck into a DuckDB database: the catalog's tables, the SQL interface, the procedures."""
+"""Installs kanon_duck in a DuckDB database: the catalog's tables, the SQL interface, the procedures."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What the database remembers of masked views: settings, and the views and releases made with them."""
+"""What the database stores about masked views: their options, settings, releases, tables and columns."""

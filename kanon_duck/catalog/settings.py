@@ -1,4 +1,4 @@
-"""What the owner of a masked view asks for, checked against the source's columns but not yet its rows."""
+"""Reads the options of a masked view and checks them against the source's columns, but not yet its rows."""
 
 from __future__ import annotations
 

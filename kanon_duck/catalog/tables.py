@@ -1,4 +1,4 @@
-"""Names of the tables of a masked view: private ones by its number, those that readers' views look at by its name."""
+"""Names of the tables of a masked view: private tables by its number, tables that readers see by its name."""
 
 from __future__ import annotations
 

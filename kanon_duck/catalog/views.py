@@ -1,4 +1,4 @@
-"""What the database remembers of masked views: settings, releases, names of private and released tables."""
+"""Reads and writes the catalog's records of masked views: settings, releases, status."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The static methods: each makes classes of the rows from scratch."""
+"""The clustering methods by name; each makes classes of the rows from scratch."""
 
 from __future__ import annotations
 

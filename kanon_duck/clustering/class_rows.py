@@ -1,4 +1,4 @@
-"""The rows of each class side by side: what kernels that change classes work on."""
+"""Turns the class of each row into lists of rows by class, which kernels that change classes work on."""
 
 from __future__ import annotations
 

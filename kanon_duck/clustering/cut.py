@@ -1,4 +1,4 @@
-"""The cheapest cut of an order of the rows into classes.
+"""Cuts an order of the rows into classes at the least cost.
 
 Idea: dynamic programming over the end of the last run. Long orders are first cut into segments, fixed
 by the number of rows and what is demanded alone, that are worked on independently; the loss at their few

@@ -1,4 +1,4 @@
-"""Clustering as the settings of a masked view declare it."""
+"""Runs the clustering that the settings of a masked view declare, then repair and suppression."""
 
 from __future__ import annotations
 

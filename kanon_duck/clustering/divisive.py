@@ -1,4 +1,4 @@
-"""Methods that cut the class of all rows along its attributes, then the parts, and so on."""
+"""Shared by methods that cut the class of all rows along its attributes, then its parts, and so on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""EnhancedPKClustering."""
+"""EnhancedPKClustering: classes become p-sensitive first, then k-anonymous."""
 
 from __future__ import annotations
 

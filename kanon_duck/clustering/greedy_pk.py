@@ -1,4 +1,4 @@
-"""GreedyPKClustering, reconstructed."""
+"""GreedyPKClustering, reconstructed: classes grow by new values until p, then by loss until k."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Greedy k-member clustering."""
+"""Greedy k-member clustering: builds one class after the other from the rows that cost it least."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One-pass k-means (OKA)."""
+"""One-pass k-means (OKA): classes around k-means seeds, evened out afterwards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The order of the rows in which near neighbours stand close together.
+"""Sorts the rows so that similar rows stand close together.
 
 Idea: sort by components, the cheapest first. A component is one level of a hierarchy (rows that agree
 on it save the level's weight) or one halving of the ranges of all numeric quasi-identifiers together,

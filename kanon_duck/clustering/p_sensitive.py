@@ -1,4 +1,4 @@
-"""What the p-sensitive methods have in common: rows with strong values, clusters that grow, and what is left over."""
+"""Shared by the p-sensitive methods: strong values of rows, growing clusters, and rows that are left over."""
 
 from __future__ import annotations
 

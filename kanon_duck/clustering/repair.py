@@ -1,4 +1,4 @@
-"""Makes a partition satisfy what is demanded, by uniting classes that do not with others.
+"""Unites classes that do not satisfy the privacy models with others until all classes do.
 
 Idea: all models hold for a union of classes that satisfy them, so uniting is always a way out. Classes stand in an
 order in which like are near like; one that does not satisfy the demand is united with the one near it for which that

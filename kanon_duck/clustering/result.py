@@ -1,4 +1,4 @@
-"""What a static method gives where that is more than the class of each row."""
+"""The result of a clustering method that returns more than the class of each row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Leaving out the rows that cost most.
+"""Leaves out the rows that cost most.
 
 Idea: every class offers steps in which it gives up rows, with falling saving per row (its worst rows
 first, and the k that must stand together at once); take the steps of all classes in order of saving

@@ -1,4 +1,4 @@
-"""Greedy clustering under a threshold of diversity."""
+"""Greedy clustering under a threshold: classes grow until they would be too diverse."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Weighted feature C-means."""
+"""C-means that weighs the quasi-identifiers."""
 
 from __future__ import annotations
 

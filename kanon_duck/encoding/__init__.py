@@ -1,1 +1,1 @@
-"""Rows as numbers: steps of numeric columns, codes of hierarchies, and what a class of codes loses."""
+"""Rows as numbers: steps of numeric columns, codes of hierarchies, and the information loss of classes."""

@@ -1,4 +1,4 @@
-"""The search's view of the microdata: one short vector of small unsigned integers per row.
+"""The encoding that clustering searches: one short vector of small unsigned integers per row.
 
 A numeric quasi-identifier is one column: its position in the domain. A categorical one whose
 hierarchy has height H is H *level columns*: column h < H holds the highest ancestor of height at

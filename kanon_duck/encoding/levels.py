@@ -1,4 +1,4 @@
-"""Levels of full-domain generalization: what a quasi-identifier shows where all rows show it at one level.
+"""Levels of full-domain generalization: what a quasi-identifier shows if all rows show it at one level.
 
 Level 0 of a numeric quasi-identifier is its step, level j intervals of 2**j steps counted from the domain's lower end,
 and the top level the whole domain. Level j of a categorical one of height H is what its hierarchy has at depth H - j,

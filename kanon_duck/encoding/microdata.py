@@ -1,4 +1,4 @@
-"""The encoded quasi-identifiers of some rows: what is searched, and what is generalized."""
+"""The encoded quasi-identifiers of some rows, both for the search and for exact generalization."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numeric quasi-identifiers: values of any ordered type as exact whole numbers of steps, and back.
+"""Converts values of any ordered type to exact whole numbers of steps, and back.
 
 A value v with step s lies between the multiples floor(v / s) and ceil(v / s) of s, counted from 0 (or
 1970-01-01). These two numbers, the *low* and the *high step* of v, are all that the search, the measures

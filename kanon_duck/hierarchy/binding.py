@@ -1,4 +1,4 @@
-"""A hierarchy bound to the values of a column: the level columns of the encoding, and their labels."""
+"""Binds a hierarchy to the values of a column: the codes of each level, and their labels."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kanon_duck.runtime.database import Database
 NO_CODE = -1
 
 FLAT = "flat"
-"""The hierarchy that is always there: every value a child of the root."""
+"""The hierarchy that always exists: every value is a child of the root."""
 
 
 @dataclass(frozen=True)
@@ -33,16 +33,16 @@ class BoundHierarchy:
     root : str
         Label of the root.
     values : pyarrow.Array
-        The distinct values in depth-first order; those that `extended` has added stand behind.
+        The distinct values in depth-first order; values that `extended` has added come after them.
     level_codes : int64, shape (len(values), height)
-        Column h tells values apart by their highest ancestor-or-self of height at most h; codes are
-        dense per column and rise in the order in which the values have come. So the height of the lowest
-        common ancestor of a set of values is the number of columns that are not constant on it.
+        Two values have the same code in column h if they have the same highest ancestor-or-self of height at
+        most h. Codes are dense per column and rise in the order in which the values were bound. So the height of the
+        lowest common ancestor of a set of values is the number of columns that are not constant on the set.
     level_labels : list of pyarrow.Array
-        For each column the label of each code. When the lowest common ancestor has height
-        h < ``height``, its label is that of any member's code in column h; else it is the root.
+        For each column the label of each code. If the lowest common ancestor of some values has height
+        h < ``height``, its label is the label of any of their codes in column h; otherwise it is the root.
     missing : list of str
-        The values without a leaf, or that the rule cannot take, sorted.
+        The values without a leaf, and values that the rule cannot handle, sorted.
     """
 
     height: int
@@ -54,7 +54,7 @@ class BoundHierarchy:
 
 
 def canonical_text(column: exp.Expression, duckdb_type: str) -> exp.Expression:
-    """The text by which data and leaves are matched, whatever the type of either.
+    """The text by which values and leaves are matched, whatever their types.
 
     34, 34.0 and '34' are all '34'; a zoned timestamp is shown in UTC; booleans are 'true' and 'false'.
 
@@ -124,7 +124,7 @@ def _bind_tree(database: Database, stored: dict[str, Any], leaves: pa.Array) -> 
 def _bind_rule(database: Database, stored: dict[str, Any], leaves: pa.Array) -> BoundHierarchy:
     """Each value has the labels that the rule makes of it.
 
-    Those above level 1 are made of one value for all that agree on level 1, and so on every higher one.
+    Values with the same label on level 1 have the same labels above it, so these are made from one of the values.
     """
     label, order = _RULES[stored["kind"]]
     lowest = _LOWEST.format(own=label.format(level=0), parent=label.format(level=1), order=order)
@@ -165,8 +165,8 @@ _RULES = {
         "epoch_us(kanon_private.date_moment(given.leaf))",
     ),
 }
-"""SQL for the label of a value by each kind of rule, NULL for one that it cannot take, and for the order of values
-along which equal labels stand together, at every level."""
+"""For each kind of rule, SQL for the label of a value (NULL if the rule cannot handle it), and SQL for an order of the
+values in which equal labels stand together at every level."""
 
 _LOWEST = """
     SELECT given.leaf, {own} AS own, {parent} AS parent
@@ -196,7 +196,7 @@ def _levels(paths: pa.Array, height: int) -> list[Level]:
 
 
 def _coded(labels: pa.Array) -> Level:
-    """Number the labels of a level along the depth-first order, where equal labels stand together."""
+    """Number the labels of a level in depth-first order, in which equal labels stand together."""
     starts = np.ones(len(labels), bool)
     starts[1:] = array(pc.not_equal(labels[1:], labels[:-1]))
     return np.cumsum(starts) - 1, labels.take(numbers(np.flatnonzero(starts))).cast(pa.large_string())
@@ -218,12 +218,12 @@ def _bound(height: int, root: str, values: pa.Array, levels: list[Level], missin
 
 
 def extended(known: BoundHierarchy, new: BoundHierarchy) -> BoundHierarchy:
-    """The same hierarchy over further values, which get numbers and codes after those that there are.
+    """The same hierarchy over more values, whose numbers and codes follow the existing ones.
 
     Parameters
     ----------
     known, new : BoundHierarchy
-        Of one hierarchy, over values that do not overlap.
+        Two parts of one hierarchy, over different values.
     """
     codes = np.empty_like(new.level_codes)
     labels = []
@@ -245,9 +245,9 @@ def extended(known: BoundHierarchy, new: BoundHierarchy) -> BoundHierarchy:
 
 
 def in_given_order(bound: BoundHierarchy, values: pa.Array) -> BoundHierarchy:
-    """The same with its values in another order, which gives them, and the labels above them, other numbers.
+    """The same hierarchy with its values in another order, and numbers and codes that follow this order.
 
-    Guarantee: a hierarchy that `extended` has made step by step gets the same codes again from its values.
+    Guarantee: given the values of a hierarchy that `extended` has made step by step, the codes are the same again.
     """
     codes = bound.level_codes[array(pc.index_in(values, bound.values))]
     labels = []
@@ -261,7 +261,7 @@ def in_given_order(bound: BoundHierarchy, values: pa.Array) -> BoundHierarchy:
 
 
 def resembling_leaves(database: Database, hierarchy: str, missing: Sequence[str]) -> dict[str, str]:
-    """For values without a leaf: the leaf from which they differ only by blanks or Unicode form."""
+    """For each value without a leaf, a leaf from which it differs only by blanks or Unicode form."""
     database.register("kanon_values", pa.table({"leaf": texts(missing)}))
     alike = dict(
         database.rows(
@@ -277,7 +277,7 @@ def resembling_leaves(database: Database, hierarchy: str, missing: Sequence[str]
 
 
 def remedy(database: Database, hierarchy: str, missing: Sequence[str]) -> str:
-    """What the owner can do about the hierarchy of values without a leaf."""
+    """What the owner can do about values without a leaf, as part of a message."""
     stored = store.existing(database, hierarchy)
     if stored["kind"] in store.TREES:
         return "extend the hierarchy"

@@ -1,7 +1,7 @@
-"""What a tree is given as, read into one form: the edges from each label to its parent.
+"""Reads the arguments `levels` and `edges` of a hierarchy into one form: edges from labels to their parents.
 
-The result stands in the temporary table ``kanon_edges(child, parent)``, all text, each edge once. A label
-with parent NULL is a root.
+The result is the temporary table ``kanon_edges(child, parent)``: text only, each edge once. A label whose
+parent is NULL is a root.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ SEPARATORS = (";", ",")
 
 
 def read_edges(call: Call, text: str) -> None:
-    """Fill ``kanon_edges`` from rows of (child, parent); a row of a label with itself says nothing."""
+    """Fill ``kanon_edges`` from rows of (child, parent); a row with a label twice is ignored."""
     cells = _read(call, text, "edges")
     if len(cells) != 2:
         raise KanonError(f"edges: {text!r} has {len(cells)} columns; edges have two, the label and its parent")
@@ -110,9 +110,9 @@ def _refuse_leaves_with_children(call: Call) -> None:
 
 
 def _read(call: Call, text: str, argument: str) -> list[exp.Expression]:
-    """Put the rows of a query, a table or a file into ``kanon_rows``; returns its cells as canonical text.
+    """Put the rows of a query, a table or a file into ``kanon_rows``, and return its cells as canonical text.
 
-    The columns are renamed by place, so that any names will do.
+    The columns are renamed by position, so their names do not matter.
     """
     rows = _query(call, text, argument)
     types = [kind for _, kind in source.columns(call, rows)]
@@ -147,7 +147,7 @@ def _read_file(call: Call, path: str, argument: str) -> exp.Query:
 
 
 def _layout(call: Call, path: str) -> tuple[str, int]:
-    """A file's separator, ';' unless more lines hold a ',', and an upper bound on its number of columns."""
+    """A file's separator (';' unless more lines contain ','), and an upper bound on its number of columns."""
     counts = ", ".join(
         f"count(*) FILTER (contains(line, '{separator}')), coalesce(max(len(string_split(line, '{separator}'))), 1)"
         for separator in SEPARATORS

@@ -1,4 +1,4 @@
-"""Rule hierarchies: the arguments `prefix`, `intervals` and `dates`, checked and made ready to store."""
+"""Checks the arguments `prefix`, `intervals` and `dates` of a hierarchy, and prepares them for storage."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 from kanon_duck.errors import KanonError
 
 PERIODS = ("month", "quarter", "year", "decade")
-"""What dates can be generalized to, from fine to coarse; each is made of whole ones of the one before."""
+"""The periods of dates, from fine to coarse; each consists of whole periods of the kind before."""
 
 LONGEST_PREFIX = 1000
 
 
 def prefix(argument: Any) -> dict[str, Any]:
-    """A hierarchy over texts of at most so many characters; each level hides one more at the right.
+    """A hierarchy over texts of at most this many characters; each level hides one more character at the end.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Where hierarchies are kept: finding, writing and removing them."""
+"""Finds, writes and removes the stored hierarchies."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kanon_duck.runtime.call import Call, Row
 from kanon_duck.runtime.database import Database
 
 RESERVED = ("flat", "numeric")
-"""Words with a meaning of their own where a hierarchy's name may stand."""
+"""Words that cannot name a hierarchy, because they have another meaning in its place."""
 
 TREES = ("levels", "edges")
 """The kinds that are stored leaf by leaf; the others are rules."""
@@ -42,7 +42,7 @@ def find(database: Database, name: str) -> dict[str, Any] | None:
 
 
 def existing(database: Database, name: str) -> dict[str, Any]:
-    """As `find`, but a name that is unknown raises KanonError."""
+    """Like `find`, but an unknown name raises KanonError."""
     found = find(database, name)
     if found is None:
         raise KanonError(
@@ -88,7 +88,7 @@ def write(
 
 
 def remove(database: Database, name: str) -> None:
-    """Take a hierarchy and its leaves away."""
+    """Remove a hierarchy and its leaves."""
     for table in ("hierarchies", "hierarchy_leaves"):
         database.execute(f"DELETE FROM kanon_private.{table} WHERE lower(hierarchy) = lower(?)", [name])
 

@@ -1,4 +1,4 @@
-"""From edges to a checked tree: every leaf with its path, in depth-first order.
+"""Builds a checked tree from edges: every leaf with its path, in depth-first order.
 
 Reads the temporary table ``kanon_edges(child, parent)``; `build` leaves the result in the temporary table
 ``kanon_tree(position, leaf, path, heights)``, with the columns of ``kanon_private.hierarchy_leaves``.
@@ -14,7 +14,7 @@ from kanon_duck.runtime.database import Database
 
 @dataclass(frozen=True)
 class Tree:
-    """What there is to say about a tree: its root, its size and its height (the longest path)."""
+    """A tree's root, size and height (the length of its longest path)."""
 
     root: str
     leaves: int

@@ -1,4 +1,5 @@
-"""What releases tell together: sets of people that can be told apart, values still possible, intruders.
+"""What releases reveal together: sets of people who can be told apart, and values that stay possible.
 
-Everything here works on arrays that say who was in which class when; nothing reads a table.
+`own_history` and `audited` read tables and build a series of releases from them, and `views` chooses which. All other
+modules work on the arrays of a series, which say who was in which class when.
 """

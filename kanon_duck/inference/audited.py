@@ -1,4 +1,4 @@
-"""The series of tables that any tool has released, in the shape of a masked view, with the people who are in them."""
+"""Builds the series of releases from tables that any tool has released, and the people who are in them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of sets of people that lie in sets of which something is known."""
+"""Bounds on how many people of a set can have each value, from the other sets in which they are."""
 
 from __future__ import annotations
 

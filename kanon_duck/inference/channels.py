@@ -1,4 +1,4 @@
-"""Inference channels: what releases tell together of people for whom too little stays possible."""
+"""Finds inference channels: releases that, compared, leave too few rows or values possible for somebody."""
 
 from __future__ import annotations
 

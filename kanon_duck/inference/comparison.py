@@ -1,4 +1,4 @@
-"""Two releases compared: who was where in both, and what that leaves possible.
+"""Compares two releases: who was where in both, and what stays possible.
 
 Source: Section 3 and Fig. 6 of Byun et al. 2006, with all compatible classes at once and sums of multisets, the mirror
 images of these sets for people who leave, and complement sets. Compatible classes are those that share people.

@@ -1,4 +1,4 @@
-"""Compatible classes: Definition 6 of Byun et al. 2006.
+"""Tells how the regions of two classes lie to each other (Definition 6 of Byun et al. 2006).
 
 The region of a class has one part for each quasi-identifier: an interval of an ordered type, the set of values that a
 label covers, or everything.

@@ -1,4 +1,4 @@
-"""What all releases together leave possible for every person."""
+"""Concludes from all releases together what stays possible for every person."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The exact intruder: what is still possible for each person, by looking at every assignment.
+"""The exact intruder: looks at every assignment of rows to people to see what stays possible.
 
 It is the standard for the fast checks, and works on small series alone. People whom no class connects are looked at
 by themselves, since what they have says nothing of one another.

@@ -1,4 +1,4 @@
-"""The series of a masked view's own releases, from its private history, and how many of its rows are vulnerable."""
+"""Reads the series of a masked view's own releases from its private history, and counts vulnerable rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A series in which people are known by their quasi-identifiers alone: each may be in any class that covers them.
+"""A series in which people are known by their quasi-identifiers alone: any class that covers them may hold them.
 
 What follows from numbers is used at once: a class that only as many people may be in as it has rows has all of them,
 and one that is full of people who may be in no other has nobody else.

@@ -1,4 +1,4 @@
-"""Channels as rows that an owner reads."""
+"""Writes channels as rows for the owner."""
 
 from __future__ import annotations
 

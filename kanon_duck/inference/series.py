@@ -1,4 +1,4 @@
-"""A series of releases as an intruder has it: sets of people, what is known of them, and who was where when.
+"""A series of releases as an intruder sees it: sets of people, what is known about them, who was where when.
 
 An intruder has all releases, knows who is in each and in which class (or in one of which), and does not know who has
 which value. A *value* is the whole tuple of what is released of a person as it is; releases are linked by all of it.

@@ -1,4 +1,4 @@
-"""What an intruder learns of one person, release by release."""
+"""Follows what an intruder learns about one person, release by release."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The series of one masked view, or of several over one source, as an owner asks for it."""
+"""Builds the series of one masked view, or of several over one source, for the procedures."""
 
 from __future__ import annotations
 

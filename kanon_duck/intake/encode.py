@@ -1,4 +1,4 @@
-"""Source values to codes: steps of numbers, leaves of hierarchies.
+"""Encodes source values: numbers as steps, categories as leaves of hierarchies.
 
 Values that are new at a refresh get codes after those that are known: a code never changes its meaning.
 """

@@ -1,4 +1,4 @@
-"""SQL for hashes, by which people and their values are known again."""
+"""SQL for the hashes by which a refresh recognizes people and their values."""
 
 from __future__ import annotations
 

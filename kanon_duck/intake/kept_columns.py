@@ -1,4 +1,4 @@
-"""Rule for kept columns: what is released unchanged must not lead back to a person."""
+"""Refuses kept columns that could lead back to a person."""
 
 from __future__ import annotations
 

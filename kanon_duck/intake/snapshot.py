@@ -1,4 +1,4 @@
-"""The rows that a call reads of the source, once, so that everything afterwards speaks of the same rows."""
+"""Reads the rows of the source once per call, so that all later steps work on the same rows."""
 
 from __future__ import annotations
 

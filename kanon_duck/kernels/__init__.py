@@ -1,4 +1,4 @@
-"""Kernels over arrays, compiled by numba; the first use compiles them, later processes read them from a cache."""
+"""Compiled loops over arrays (numba): the first use compiles them, later processes read them from a cache."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Annealing of the classes of one window of rows, by moves that never break a class."""
+"""Anneals the classes of one window of rows by moves that never break a class."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is in which set: lists by set or person, people who are in the same sets, and people whom sets connect."""
+"""Finds people who are in the same sets, and people whom sets connect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cuts of a class along one attribute: which part each row goes to, and the rows part by part."""
+"""Cuts a class along one attribute, and lists its rows part by part."""
 
 from __future__ import annotations
 

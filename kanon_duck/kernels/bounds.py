@@ -1,4 +1,4 @@
-"""How many people of a set can have each value: bounds from all sets that people are in, tightened together.
+"""Tightens bounds on how many people of a set can have each value, from all sets that people are in.
 
 A *cell* is a set of people that an intruder can name; it lies wholly inside some larger *sets* of which something is
 known. Sets and cells list their values in rising order.

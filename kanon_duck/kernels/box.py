@@ -1,4 +1,4 @@
-"""Boxes of classes: the smallest and the largest code per column, and what a box costs."""
+"""Boxes of classes (the smallest and largest code per column), and what a box costs."""
 
 from __future__ import annotations
 

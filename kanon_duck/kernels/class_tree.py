@@ -1,4 +1,4 @@
-"""The tree over class boxes: best-first branch and bound, and the updates that keep its bounds tight."""
+"""The tree over class boxes: finds the best class for a row by branch and bound, and follows changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Covered rows, and breaks of classes all of whose rows other classes cover."""
+"""Finds rows that other classes cover, and dissolves classes all of whose rows are covered."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The cheapest cut of a sequence of rows into runs that may be classes."""
+"""Cuts a sequence of rows at the least cost into runs that may be classes."""
 
 from __future__ import annotations
 

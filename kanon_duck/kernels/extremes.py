@@ -1,4 +1,4 @@
-"""What a class costs without one of its rows, from the two smallest and the two largest codes per column."""
+"""Says what a class costs without one of its rows, from the two smallest and largest codes per column."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Groups of rows with equal keys."""
+"""Groups rows with equal keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sort keys: positions along a Hilbert curve, and components packed into 64-bit words."""
+"""Makes sort keys: positions along a Hilbert curve, and components packed into 64-bit words."""
 
 from __future__ import annotations
 

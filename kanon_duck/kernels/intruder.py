@@ -1,4 +1,4 @@
-"""The exact intruder: every assignment of rows to people that agrees with all releases, one after the other."""
+"""Enumerates every assignment of rows to people that agrees with all releases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The scans of greedy k-member clustering, over columns of the rows without a class."""
+"""Scans the rows without a class for greedy k-member clustering."""
 
 from __future__ import annotations
 

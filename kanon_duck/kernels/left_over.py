@@ -1,4 +1,4 @@
-"""Rows in no class join classes."""
+"""Puts rows that are in no class into the best ones."""
 
 from __future__ import annotations
 

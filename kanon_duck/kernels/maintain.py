@@ -1,4 +1,4 @@
-"""Maintenance: classes that lost rows are put in order, rows without a class are placed."""
+"""Maintains a partition: repairs classes that lost rows, and places rows without a class."""
 
 from __future__ import annotations
 

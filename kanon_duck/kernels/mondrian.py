@@ -1,4 +1,4 @@
-"""Mondrian: cuts classes as long as every part satisfies what is demanded."""
+"""Cuts classes by Mondrian as long as every part satisfies the privacy models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Near neighbours of the rows of one window, found without a branch that a processor could mistake."""
+"""Finds near neighbours of the rows of one window, without branches that a processor could mispredict."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Centroids of one-pass k-means and the search for the closest one."""
+"""Keeps the centroids of one-pass k-means, and finds the closest one."""
 
 from __future__ import annotations
 

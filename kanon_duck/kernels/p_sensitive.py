@@ -1,4 +1,4 @@
-"""The choices of p-sensitive clustering: which row without a cluster suits a cluster best."""
+"""Finds the row without a cluster that suits a p-sensitive cluster best."""
 
 from __future__ import annotations
 

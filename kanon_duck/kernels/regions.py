@@ -1,4 +1,4 @@
-"""Which released classes may hold which people, by their quasi-identifiers."""
+"""Finds which released classes may hold which people, by their quasi-identifiers."""
 
 from __future__ import annotations
 

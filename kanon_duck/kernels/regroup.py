@@ -1,4 +1,4 @@
-"""Gives classes of a partition other rows, and brings their lists and boxes up to date."""
+"""Gives classes of a partition other rows, and updates their lists and boxes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Classes that do not satisfy the predicate, and their union with others near them."""
+"""Finds classes that do not satisfy the privacy models, and unites them with others near them."""
 
 from __future__ import annotations
 

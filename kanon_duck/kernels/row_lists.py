@@ -1,4 +1,4 @@
-"""Classes as lists of rows, which change at O(1) for every row, and the boxes around some rows."""
+"""Linked lists of the rows of each class, which change in constant time, and the boxes around them."""
 
 from __future__ import annotations
 

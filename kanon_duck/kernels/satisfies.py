@@ -1,4 +1,4 @@
-"""The predicate that keeps every class private: the one place where a search asks."""
+"""The one predicate that says whether rows may form a class; every search asks it."""
 
 from __future__ import annotations
 

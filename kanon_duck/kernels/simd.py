@@ -1,4 +1,4 @@
-"""Vectors of ``LANES`` numbers in registers, for loops that LLVM does not vectorise by itself.
+"""Vectors of ``LANES`` numbers in registers, for loops that LLVM does not vectorize by itself.
 
 A vector lives inside a kernel only: ``load`` makes one from an array, ``store`` writes one back, and in
 between every operation works lane by lane. Integers are unsigned. Arrays are C-contiguous, their rows are

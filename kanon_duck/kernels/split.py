@@ -1,4 +1,4 @@
-"""Split2kCluster: which k rows of a class leave for a new one."""
+"""Split2kCluster: chooses the k rows of a class that leave for a new one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What leaving rows out would save, class by class."""
+"""Says what leaving rows out would save, class by class."""
 
 from __future__ import annotations
 

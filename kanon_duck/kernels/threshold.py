@@ -1,4 +1,4 @@
-"""Classes that grow around seeds until they would be too diverse."""
+"""Grows classes around seeds until they would be too diverse."""
 
 from __future__ import annotations
 

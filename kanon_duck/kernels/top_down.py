@@ -1,4 +1,4 @@
-"""Top Down: specializes classes, and pushes back what does not satisfy what is demanded."""
+"""Specializes classes by Top Down, and pushes back rows that break the privacy models."""
 
 from __future__ import annotations
 

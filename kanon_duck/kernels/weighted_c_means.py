@@ -1,4 +1,4 @@
-"""The closest centre of each row."""
+"""Finds the closest centre of each row."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Keeps a masked view in step with its source: capture, batch, succession."""
+"""Keeps a masked view in step with its source: finds changes, places rows, makes the next release."""

@@ -1,4 +1,4 @@
-"""Gives classes to the rows of one batch of changes, by the way of maintenance that the settings name."""
+"""Places the rows of one batch of changes in classes, by the kind of maintenance that the settings name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What has changed in the source since the members were written: all of it is compared, or what triggers have noted.
+"""Finds what has changed in the source since the last release, by comparing or from what triggers noted.
 
 Idea: members keep a hash of their quasi-identifiers and one of what is released as it is, so source and members
 are joined by key and only rows whose hashes differ come out. Without a key, rows with equal hashes are paired

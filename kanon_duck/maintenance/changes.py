@@ -1,4 +1,4 @@
-"""What maintenance did to a partition."""
+"""Compares two partitions of the same rows: which classes changed, and who came, went or moved."""
 
 from __future__ import annotations
 

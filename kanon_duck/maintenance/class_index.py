@@ -1,4 +1,4 @@
-"""The class of a partition that a row joins at the least rise of information loss, without a scan.
+"""The index that finds the class that a row joins at the least cost, without a scan.
 
 Idea: classes that are alike stand in the same block of a 16-ary tree. Each entry of the tree knows the
 hull of the boxes below it, the codes that these have alone in level columns, and their least cost, size

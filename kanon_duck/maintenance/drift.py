@@ -1,4 +1,4 @@
-"""When it is time to cluster from scratch again."""
+"""Says when it is time to cluster from scratch again."""
 
 from __future__ import annotations
 

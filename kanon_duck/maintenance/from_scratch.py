@@ -1,4 +1,4 @@
-"""A whole release from the rows of the source: the way of a first release and of a rebuild."""
+"""Makes a whole release from the rows of the source, for the first release and for a rebuild."""
 
 from __future__ import annotations
 

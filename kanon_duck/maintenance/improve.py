@@ -1,4 +1,4 @@
-"""Annealing of the classes that a batch touched, and of those beside them."""
+"""Anneals the classes that a batch touched, together with similar ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a release from scratch changes for the people of the last one."""
+"""Counts what a release from scratch changes for the people of the last release."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The release that follows: from members whose classes have changed to what readers see.
+"""Makes the next release from members whose classes have changed.
 
 `draft_release` says what the next release will be. Where readers will see a difference, `end_changed_classes` keeps
 what the last release needs of the members as they were. Then the caller writes the members, and `publish_draft`

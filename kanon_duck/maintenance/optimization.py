@@ -1,4 +1,4 @@
-"""IL_Optimization: classes all of whose rows other classes cover are broken where that lowers the loss.
+"""IL_Optimization: dissolves classes all of whose rows other classes cover, if that lowers the loss.
 
 Idea: a row is covered by another class if joining that would not change the class's generalization. A
 class is broken by sending every row to the covering class of the least loss per row. Breaks only take

@@ -1,4 +1,4 @@
-"""Brings a masked view up to date with its source, at the cost of what has changed.
+"""Brings a masked view up to date with its source, at the cost of the change.
 
 The steps: capture the changes, encode them, decide where rows go, and release the classes that have changed.
 """

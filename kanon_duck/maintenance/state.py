@@ -1,4 +1,4 @@
-"""The members of a masked view as arrays, and what a process remembers of them from call to call."""
+"""The members of a masked view as arrays, which a process keeps from call to call."""
 
 from __future__ import annotations
 

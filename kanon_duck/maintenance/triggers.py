@@ -1,4 +1,4 @@
-"""Capture by triggers: the source notes the keys of changed rows in a private table, within the writer's transaction.
+"""Triggers on the source that note the keys of changed rows in a private table, in the writer's transaction.
 
 Idea: statement triggers write the keys of the rows that a statement inserts, deletes, or updates, as they were and
 as they are. A refresh then

@@ -1,4 +1,4 @@
-"""What a procedure answers where no release is made, and what the catalog keeps of it."""
+"""Answers a call that makes no release, and records the reason in the catalog."""
 
 from __future__ import annotations
 

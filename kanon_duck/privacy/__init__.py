@@ -1,1 +1,1 @@
-"""Privacy models: what is declared, what a search needs of it, and how a release is measured against it."""
+"""Privacy models: how they are declared, what a search needs to know, and how a release is measured."""

@@ -1,6 +1,6 @@
-"""Recomputes what a release promises from what readers see of it, with plain GROUP BYs.
+"""Checks a release against its models, from what readers see, with plain GROUP BYs.
 
-Where persons are counted, whom a row is about is not to be seen: it is taken from the private members.
+If persons are counted, the private members say which person a row is about, because readers do not see it.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def class_sizes(database: Database, release: exp.Query, cells: list[str], model:
 
 
 def summary_of(database: Database, classes: exp.Query, model: PrivacyModel) -> ClassSizes:
-    """What there is to say of classes, from a query that gives the ``size`` of each."""
+    """Summarize classes from a query that returns the ``size`` of each."""
     summary = exp.select(
         "coalesce(sum(size), 0)",
         "count(*)",
@@ -75,7 +75,7 @@ def summary_of(database: Database, classes: exp.Query, model: PrivacyModel) -> C
 
 
 def released_measures(database: Database, release: exp.Query, cells: list[str], model: PrivacyModel) -> list[Measure]:
-    """What released rows achieve of the models on sensitive values.
+    """How far released rows satisfy the models on sensitive values.
 
     Parameters
     ----------

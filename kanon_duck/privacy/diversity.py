@@ -1,6 +1,6 @@
-"""What equivalence classes tell of sensitive values: each model's measure, recomputed with plain GROUP BYs.
+"""Measures the sensitive values of classes, model by model, with plain GROUP BYs.
 
-It shares nothing with the predicate that the search asks (`kanon_duck.kernels.satisfies`), so one checks the other.
+It shares no code with the predicate that the search uses (`kanon_duck.kernels.satisfies`), so each checks the other.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from kanon_duck.privacy.sensitive import find_nodes, has_nodes, is_ordered, join
 from kanon_duck.runtime.database import Database
 
 PERSON = "coalesce(CAST(unit_0 AS VARCHAR), '') || (unit_0 IS NULL)"
-"""SQL for whom a row is about: NULL is one person."""
+"""SQL for the person a row is about; NULL is one person."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Measure:
     Attributes
     ----------
     requirement : str
-        A model's name; ``max_frequency`` where no model asks.
+        A model's name, or ``max_frequency``, which no model requires.
     attribute : str or None
         The sensitive attribute it is about.
     required, achieved : float or None
@@ -49,7 +49,7 @@ class Measure:
 
 
 def measure(database: Database, model: PrivacyModel, relation: str, classes: list[str]) -> list[Measure]:
-    """What a relation achieves of every model beyond the number of rows, and the highest frequency of each attribute.
+    """Measure a relation by every model beyond the number of rows, and the highest frequency of each attribute.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def measure(database: Database, model: PrivacyModel, relation: str, classes: lis
     Returns
     -------
     list of Measure
-        That of ``k`` first, where persons are counted; then by attribute, in the order of the models.
+        The measure of ``k`` first, if persons are counted; then by attribute, in the order of the models.
     """
     measures = [] if model.unit is None else [persons(database, model, relation, classes)]
     if not model.on_values:
@@ -80,7 +80,7 @@ def measure(database: Database, model: PrivacyModel, relation: str, classes: lis
 
 
 def persons(database: Database, model: PrivacyModel, relation: str, classes: list[str]) -> Measure:
-    """How many persons the rows of each class are about: k-anonymity where a row is not a person of its own."""
+    """k-anonymity in persons: how many persons the rows of each class are about."""
     least, violating = database.rows(
         f"""
         WITH classes AS (
@@ -186,7 +186,7 @@ def _closeness(
 ) -> Measure:
     """Greatest distance between the values of a class and those of all rows.
 
-    Of whom several rows are about, each value counts once, and once for every node above it.
+    If a person has several rows, each of the person's values counts once, and once for every node above it.
     """
     assert model.t is not None
     column = f"sensitive_{place}"

@@ -1,4 +1,4 @@
-"""Necessary conditions of the models, checked before any work: what the whole table fails, every partition fails."""
+"""Refuses models that no partition can satisfy, before any work: what all rows together fail, every partition fails."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ MEANING = {
     "recursive_cl": "{attribute} is so skewed that {ratio}",
     "alpha": "one value of {attribute} has a frequency of {achieved:.4g}: no smaller alpha is possible",
 }
-"""What is said of a model that the whole table fails. Condition 1 of Truta, Campan & Meyer 2007 is that of p."""
+"""Messages for a model that the whole table fails. The condition for p is Condition 1 of Truta, Campan & Meyer 2007."""
 
 
 def refuse_impossible(database: Database, model: PrivacyModel, rows: int, table: str) -> None:
-    """Refuse a table that has no partition that satisfies the models.
+    """Refuse a table of which no partition satisfies the models.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def refuse_impossible(database: Database, model: PrivacyModel, rows: int, table:
 
 
 def _told(model: PrivacyModel, found: Measure) -> str:
-    """What stands in the way of a model."""
+    """The message that says why a model cannot be satisfied."""
     declared = (
         model.recursive_cl and list(model.recursive_cl) if found.requirement == "recursive_cl" else found.required
     )

@@ -1,9 +1,9 @@
-"""Privacy models: what every equivalence class of a release must satisfy, as a reader sees it.
+"""Declares the privacy models: what every class of a release must satisfy, as a reader sees it.
 
-All that are set must hold, for every sensitive attribute. The frequency of a value in a class is the share of
-its rows that have it; where persons are counted (`unit`), a value counts once for each person who has it.
-NULL is one value. Each model holds for the union of two classes that satisfy it, so classes that a reader takes
-for one satisfy it too; and a table that does not satisfy a model has no partition that does.
+All models that are set must hold, for every sensitive attribute. The frequency of a value in a class is the share of
+the class's rows that have it. If persons are counted (`unit`), a value counts once for each person who has it. NULL is
+one value. If two classes satisfy a model, so does their union. So classes that look the same to a reader satisfy it
+too, and a table that does not satisfy a model has no partition that does.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from kanon_duck.errors import KanonError
 from kanon_duck.runtime import arguments as read
 
 TOLERANCE = 1e-9
-"""What a computed frequency, entropy or distance may lack: rounding, not risk."""
+"""How far a computed frequency, entropy or distance may miss its bound: this is rounding, not risk."""
 
 ON_VALUES = ("l", "entropy_l", "recursive_cl", "p", "alpha", "t")
-"""Models that speak of sensitive values."""
+"""Models on sensitive values."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class PrivacyModel:
 
     @property
     def on_values(self) -> bool:
-        """Whether a model speaks of sensitive values."""
+        """Whether a model on sensitive values is set."""
         return any(getattr(self, name) is not None for name in ON_VALUES)
 
     @property
@@ -143,7 +143,7 @@ def _optional_integer(given: read.Arguments, name: str) -> int | None:
 
 
 def _number(given: read.Arguments, name: str, above: float, most: float | None) -> float | None:
-    """A number above a bound and up to another, if it is set."""
+    """A number above one bound and at most another, if it is set."""
     value = given.get(name)
     if value is None:
         return None

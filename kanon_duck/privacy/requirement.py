@@ -1,4 +1,4 @@
-"""What the declared models demand of the rows at hand, in the form that kernels take."""
+"""Translates the declared models into what kernels check on the rows at hand."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from kanon_duck.kernels.satisfies import Closeness, Requirement
 from kanon_duck.privacy.models import TOLERANCE, PrivacyModel
 
 Demand: TypeAlias = int | Requirement
-"""The least number of rows of a class, where the models speak of nothing else; else a ``Requirement``."""
+"""The least number of rows of a class if the models ask for nothing else; otherwise a ``Requirement``."""
 
 NONE = np.empty(0, np.int64)
 
 
 def demand(model: PrivacyModel, sensitive: Sensitive | None, present: NDArray[np.bool_] | None = None) -> Demand:
-    """What a class must satisfy; bounds on computed numbers are wider by ``TOLERANCE``.
+    """What a class must satisfy. Bounds on computed numbers are widened by ``TOLERANCE``.
 
     Parameters
     ----------
     model : PrivacyModel
     sensitive : Sensitive or None
-        What the models speak of besides the quasi-identifiers; None where they speak of the number of rows alone.
+        The codes of sensitive values and persons; None if the models ask only for a number of rows.
     present : bool, shape (rows,), optional
-        The rows that make up the table, whose values t-closeness compares with; by default all.
+        The rows that make up the table, with whose values t-closeness compares; by default all rows.
 
     Returns
     -------
@@ -81,7 +81,7 @@ def _closeness(t: float, sensitive: Sensitive, persons: NDArray[np.int64], prese
 
 
 def _fewest_rows(model: PrivacyModel) -> int:
-    """Rows without which no class can satisfy the models."""
+    """The number of rows that a class needs at least to satisfy the models."""
     fewest = [model.k, model.l or 0, model.p or 0]
     if model.entropy_l is not None:
         fewest.append(math.ceil(model.entropy_l - TOLERANCE))
@@ -93,7 +93,7 @@ def _fewest_rows(model: PrivacyModel) -> int:
 
 
 def for_rows(demanded: Demand, rows: NDArray[np.int64]) -> Demand:
-    """The same demand, of rows that are numbered by their places in ``rows``."""
+    """The same demand for some rows, numbered by their positions in ``rows``."""
     if not isinstance(demanded, Requirement):
         return demanded
     closeness = demanded.closeness

@@ -1,9 +1,9 @@
-"""Risk of re-identification, from the sizes of the classes of a release.
+"""Computes the risk of re-identification from the sizes of the classes of a release.
 
-Three intruders are told apart (El Emam & Dankar, JAMIA 2008; Dankar & El Emam, EDBT workshops 2010). The prosecutor
-knows that somebody is in the release: of a class of f people, each is found with probability 1 / f. The journalist
-knows that somebody is in the population from which the people of the release come, F of them with the class's cells:
-1 / F. The marketer matches everybody, and is content with the share of matches that are right.
+There are three intruders (El Emam & Dankar, JAMIA 2008; Dankar & El Emam, EDBT workshops 2010). The prosecutor knows
+that somebody is in the release, and finds each person of a class of f people with probability 1 / f. The journalist
+knows only that somebody is in the population from which the release was drawn. If F people of the population have the
+class's cells, the probability is 1 / F. The marketer matches everybody at random, and counts the right matches.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ BANDS = (1, 2, 3, 5, 10, 20, 50, 100)
 """Least sizes of the bands in which classes are counted."""
 
 NODES, LONGEST = 100, 40.0
-"""Points of the quadrature, and where the integrand has fallen to nothing: enough for ten digits."""
+"""Points of the quadrature, and the end of its range, where the integrand vanishes: enough for ten digits."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def risks(sizes: Sizes, people: int, population: int | None) -> list[Row]:
     people : int
         In the release.
     population : int or None
-        People that they were drawn from, at least as many; None: nobody knows.
+        Number of people from whom they were drawn, at least as many; None if it is not known.
     """
     rows = int(sizes.rows.sum())
     at_most = int(sizes.rows[0])
@@ -100,7 +100,7 @@ def expected_inverse(size: NDArray[np.int64], fraction: float) -> NDArray[np.flo
 
 
 def size_bands(sizes: Sizes) -> list[Row]:
-    """Classes and their rows by bands of sizes; those without classes are left out."""
+    """Count classes and their rows by bands of sizes; empty bands are left out."""
     ends = [*(following - 1 for following in BANDS[1:]), None]
     band = np.searchsorted(BANDS, sizes.size, side="right") - 1
     measures = []

@@ -1,9 +1,10 @@
-"""Sensitive values as codes: what the models tell apart, and how far apart it is.
+"""Encodes sensitive values: which values the models tell apart, and how far apart they are.
 
-Two rows have the same code where they have the same value (of its hash; NULL is one value). A *strong value* is
-the first protected node on the way from the hierarchy's root to the value, else the value itself (Truta, Campan &
-Meyer 2007, section 2). For distances a value with a hierarchy has one code for each level below the root; a number
-or date without one has a code that keeps the order, NULL before all; any other value its own code.
+Two rows have the same code if they have the same value (compared by hash; NULL is one value). A *strong value* is the
+first protected node on the way from the hierarchy's root to the value, or the value itself if there is none (Truta,
+Campan & Meyer 2007, section 2). For distances, a value with a hierarchy has one code for each level below the root, a
+number or date without a hierarchy has a code that keeps the order (NULL comes first), and any other value has a code of
+its own.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def node_table(place: int) -> str:
 
 
 def has_nodes(model: PrivacyModel, attribute: SensitiveAttribute) -> bool:
-    """Whether a model asks for nodes of a sensitive attribute's hierarchy."""
+    """Whether a model needs nodes of a sensitive attribute's hierarchy."""
     return bool(attribute.protected) or (model.t is not None and attribute.hierarchy is not None)
 
 
@@ -45,12 +46,12 @@ def is_ordered(attribute: SensitiveAttribute) -> bool:
 
 
 def find_nodes(database: Database, model: PrivacyModel, relation: str) -> None:
-    """Write the nodes above the sensitive values of a relation with columns by role, where a model asks for them.
+    """Write the nodes above the sensitive values of a relation with columns by role, if a model needs them.
 
     Raises
     ------
     KanonError
-        When a value has no leaf: what it would count as is never guessed.
+        When a value has no leaf: its place is never guessed.
     """
     for place, attribute in enumerate(model.attributes):
         if not has_nodes(model, attribute):
@@ -74,7 +75,7 @@ def find_nodes(database: Database, model: PrivacyModel, relation: str) -> None:
 
 
 def _unknown(database: Database, attribute: SensitiveAttribute, missing: list[str]) -> str:
-    """What is said of sensitive values without a leaf."""
+    """The message about sensitive values without a leaf."""
     hierarchy = str(attribute.hierarchy)
     advice = f"{remedy(database, hierarchy, missing)} or correct the source" if hierarchy != FLAT else "replace them"
     shown = ", ".join(map(read.shown, missing[:5])) + (f" and {len(missing) - 5} more" if len(missing) > 5 else "")
@@ -87,7 +88,7 @@ def _first_protected(path: list[str], value: str, protected: list[str]) -> str:
 
 
 def reading(database: Database, model: PrivacyModel, table: str, relation: str) -> Reading:
-    """SQL that reads the codes of a table with columns by role, named ``relation``; nothing where none are asked for.
+    """SQL that reads the codes of a table with columns by role, named ``relation``; empty if no model needs codes.
 
     Finds the nodes above its values (see `find_nodes`), which the SQL joins.
     """
@@ -117,13 +118,13 @@ def joined_nodes(place: int, attribute: SensitiveAttribute, relation: str) -> st
 
 
 def position(column: str, column_type: str) -> str:
-    """SQL for a number that keeps the order of an ordered type, NULL before all."""
+    """SQL for a number that keeps the order of an ordered type; NULL comes first."""
     instant = f"epoch_us(CAST({column} AS TIMESTAMP))" if column_type in UNITS_PER_DAY else column
     return f"coalesce(CAST({instant} AS DOUBLE), CAST('-infinity' AS DOUBLE))"
 
 
 def codes_of(model: PrivacyModel, data: dict[str, Any]) -> Sensitive | None:
-    """The codes of rows that were read by `reading`; None where only the number of rows matters."""
+    """The codes of rows that were read with the SQL of `reading`; None if only the number of rows matters."""
     if model.on_size_alone:
         return None
     rows = len(next(iter(data.values())))
@@ -157,7 +158,7 @@ def codes_of(model: PrivacyModel, data: dict[str, Any]) -> Sensitive | None:
 
 
 def narrowed(sensitive: Sensitive | None, model: PrivacyModel) -> Sensitive | None:
-    """The codes that a model asks for, among those that several models ask for: as `codes_of` gives them for it."""
+    """Of codes that were read for several models, those that one model needs, as `codes_of` would return them."""
     if sensitive is None or model.on_size_alone:
         return None
     attributes = len(sensitive.values) if model.on_values else 0

@@ -1,4 +1,4 @@
-"""One file per SQL verb, of the same name: read the arguments, call the core, return rows."""
+"""The SQL procedures, one file each with the same name: it reads the arguments, calls other folders, returns rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""FROM kanon.attack: what an intruder learns of one person from all releases of a masked view."""
+"""FROM kanon.attack: what an intruder learns about one person from all releases of a masked view."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""FROM kanon.audit: what a series of released tables tells, whatever tool has made them."""
+"""FROM kanon.audit: what a series of released tables reveals, whatever tool made them."""
 
 from __future__ import annotations
 

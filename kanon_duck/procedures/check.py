@@ -1,4 +1,4 @@
-"""FROM kanon.check: whether a release holds what it declares, recomputed from what readers see."""
+"""FROM kanon.check: whether a release satisfies its models, recomputed from what readers see."""
 
 from __future__ import annotations
 

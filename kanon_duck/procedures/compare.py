@@ -1,4 +1,4 @@
-"""FROM kanon.compare: what methods and models would make of a source, side by side; nothing is kept of it."""
+"""FROM kanon.compare: what different methods and models would make of a source; it stores nothing."""
 
 from __future__ import annotations
 

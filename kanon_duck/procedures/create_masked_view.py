@@ -1,4 +1,4 @@
-"""CALL kanon.create_masked_view: settings and a source become release 1 of a masked view."""
+"""CALL kanon.create_masked_view: makes a masked view and its first release from settings and a source."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CALL kanon.forget: old releases are erased from what can be read."""
+"""CALL kanon.forget: erases old releases."""
 
 from __future__ import annotations
 

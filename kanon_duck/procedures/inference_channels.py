@@ -1,4 +1,4 @@
-"""FROM kanon.inference_channels: what the releases of masked views tell together that none tells alone."""
+"""FROM kanon.inference_channels: what the releases of masked views reveal together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CALL kanon.optimize: IL_Optimization of the current classes, as a release of its own."""
+"""CALL kanon.optimize: applies IL_Optimization to the current classes, as a release of its own."""
 
 from __future__ import annotations
 

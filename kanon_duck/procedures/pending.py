@@ -1,4 +1,4 @@
-"""FROM kanon.pending: what of the source the current release does not have yet."""
+"""FROM kanon.pending: changes of the source that are not in the current release yet."""
 
 from __future__ import annotations
 

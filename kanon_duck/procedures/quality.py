@@ -1,4 +1,4 @@
-"""FROM kanon.quality: what each quasi-identifier of the current release still tells."""
+"""FROM kanon.quality: how much each quasi-identifier of the current release has lost."""
 
 from __future__ import annotations
 

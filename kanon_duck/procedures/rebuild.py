@@ -1,4 +1,4 @@
-"""CALL kanon.rebuild: a masked view is clustered again from scratch, under the same or other settings."""
+"""CALL kanon.rebuild: makes all classes of a masked view again from scratch, with the same or other settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CALL kanon.refresh: the changes of the source become the next release of a masked view."""
+"""CALL kanon.refresh: makes the next release of a masked view from the changes of its source."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CALL kanon.refresh_all: every masked view of the database, one after the other."""
+"""CALL kanon.refresh_all: refreshes every masked view of the database, one after the other."""
 
 from __future__ import annotations
 

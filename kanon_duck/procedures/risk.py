@@ -1,4 +1,4 @@
-"""FROM kanon.risk: how likely people of the current release are found again, recomputed from what readers see."""
+"""FROM kanon.risk: how likely it is that people of the current release are found again."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""From classes to what readers see: the private tables of people and classes, released rows and earlier releases."""
+"""From classes to what readers see: private tables of people and classes, released rows, earlier releases."""

@@ -1,4 +1,4 @@
-"""The private table of a masked view's classes: their rows, their released cells, and what readers take for one.
+"""The private table of a masked view's classes: rows, released cells, and which look the same to readers.
 
 Classes with the same cells are one *reader class*, which has a number of its own. Whatever changes, changes for
 whole reader classes: rows of classes that a reader cannot tell apart are written, and checked, together.

@@ -1,4 +1,4 @@
-"""From the class of each row to what readers see of it: one generalized tuple per class."""
+"""Generalizes classes: from the class of each row to the one tuple that its readers see."""
 
 from __future__ import annotations
 

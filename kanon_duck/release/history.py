@@ -1,4 +1,4 @@
-"""What earlier releases showed and the current one no longer does, for `kanon.as_of`.
+"""Keeps what earlier releases showed and the current one no longer shows, for `kanon.as_of`.
 
 Rows and the cells of their classes stand in two tables, joined by class and by the release that first showed the
 class so: where a class changes, its cells are written once, not for each row.

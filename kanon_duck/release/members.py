@@ -1,4 +1,4 @@
-"""The private table of a masked view's people: key, codes of the quasi-identifiers, what is released, and class.
+"""The private table of a masked view's people: key, codes, released values, and class.
 
 A member has a *row number*, by which arrays are indexed; numbers of members that have left are given away
 again. ``class`` is NULL for a member that is waiting (``waiting_reason`` says why, ``waiting_since`` since

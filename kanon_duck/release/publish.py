@@ -1,4 +1,4 @@
-"""Publishes releases: released rows, the check of what readers will see, the masked view, earlier releases."""
+"""Publishes a release: writes the released rows, checks them as a reader sees them, makes the masked view."""
 
 from __future__ import annotations
 

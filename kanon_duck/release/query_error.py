@@ -1,4 +1,4 @@
-"""How far off counts are on a release: random counts, answered from its classes and from the source.
+"""Measures how wrong counts on a release are: random counts, answered from its classes and from the source.
 
 A count asks for the rows that meet conditions on two or three quasi-identifiers. That on a numeric one is the range
 between the values of two random rows, both included; that on a categorical one is to lie at or below a node of the

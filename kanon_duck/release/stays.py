@@ -1,4 +1,4 @@
-"""Who was in which class of which releases: the private history that checks of a series of releases need.
+"""Keeps who was in which class in which releases, for checks of a series of releases.
 
 A *version* of a class is the class as it was from the release that first showed it so to the one that no longer did.
 The members of a version are written when it ends, so the history grows with what changes; those of current versions

@@ -1,1 +1,1 @@
-"""What every procedure stands on: the call and its transaction, the database, arguments, names and threads."""
+"""What all procedures build on: calls and transactions, the database, arguments, names and threads."""

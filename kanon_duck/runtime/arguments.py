@@ -1,4 +1,4 @@
-"""Reads the arguments of a procedure: each function returns one of them, or says what is wrong with it."""
+"""Reads the arguments of a procedure: each function returns one of them or says what is wrong with it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Arguments = Mapping[str, Any]
 
 
 def shown(value: Any) -> str:
-    """A value as SQL writes it, for messages; cut where it is long."""
+    """A value as SQL writes it, for messages; long values are cut."""
     match value:
         case bool():
             return str(value).lower()
@@ -32,7 +32,7 @@ def shown(value: Any) -> str:
 
 
 def text(arguments: Arguments, name: str) -> str:
-    """A text that must be there."""
+    """A required text."""
     value = arguments.get(name)
     if value is None:
         raise KanonError(f"{name} is missing: name it, as in {name} => '...'")
@@ -44,7 +44,7 @@ def text(arguments: Arguments, name: str) -> str:
 
 
 def choice(arguments: Arguments, name: str, choices: Iterable[str], default: str, besides: str = "") -> str:
-    """One of some words, in any case; ``besides`` tells what else may be given."""
+    """One of some words, in any case; ``besides`` says, in the message, what else is allowed."""
     value = arguments.get(name)
     if value is None:
         return default
@@ -72,7 +72,7 @@ def integer(arguments: Arguments, name: str, default: int | None, least: int) ->
 
 
 def share(arguments: Arguments, name: str, default: float) -> float:
-    """A share of a whole: a number from 0 up to, but not, 1."""
+    """A share of a whole: a number of at least 0 and below 1."""
     value = arguments.get(name)
     if value is None:
         return default
@@ -92,7 +92,7 @@ def boolean(arguments: Arguments, name: str, default: bool) -> bool:
 
 
 def names(arguments: Arguments, name: str) -> list[str]:
-    """A list of names; a single text is a list of one, and nothing is an empty list."""
+    """A list of names; a single text is a list of one, and a missing argument is an empty list."""
     value = arguments.get(name)
     if value is None:
         return []
@@ -103,7 +103,7 @@ def names(arguments: Arguments, name: str) -> list[str]:
 
 
 def mapping(arguments: Arguments, name: str) -> dict[str, Any]:
-    """A structure {'name': value, ...}; nothing is an empty one."""
+    """A structure {'name': value, ...}; a missing argument is an empty one."""
     value = arguments.get(name)
     if value is None:
         return {}
@@ -113,17 +113,17 @@ def mapping(arguments: Arguments, name: str) -> dict[str, Any]:
 
 
 def fold(name: str) -> str:
-    """A name without the difference of case that DuckDB does not make: that of ASCII letters alone."""
+    """A name in lower case, for comparisons as DuckDB makes them: only ASCII letters change."""
     return "".join(letter.lower() if letter.isascii() else letter for letter in name)
 
 
 def one_of(argument: str, given: str, known: Iterable[str], what: str) -> str:
-    """The name among the known ones that is meant, whatever its case.
+    """Find the known name that is meant, whatever its case.
 
     Raises
     ------
     KanonError
-        When there is none, with the nearest ones.
+        When there is none; the message suggests the nearest one.
     """
     candidates = list(known)
     if given in candidates:
@@ -137,7 +137,7 @@ def one_of(argument: str, given: str, known: Iterable[str], what: str) -> str:
 
 
 def refuse_not_yet(arguments: Arguments, defaults: Mapping[str, Any]) -> None:
-    """Refuse options that a later version will have, unless they are typed at their default."""
+    """Refuse options that are not built yet, unless they have their default value."""
     for name, default in defaults.items():
         value = arguments.get(name)
         if value is not None and (value.lower() if isinstance(value, str) else value) != default:

@@ -1,4 +1,4 @@
-"""NumPy's arrays as Arrow's and back, by their buffers: pyarrow's own ways load pandas, which takes its time."""
+"""Converts NumPy arrays to Arrow and back by their buffers; pyarrow's own conversions load pandas, which is slow."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from numpy.typing import NDArray
 
 
 def numbers(values: NDArray[Any], missing: NDArray[np.bool_] | None = None) -> pa.Array:
-    """An array of numbers of the same dtype, NULL where they are ``missing``; it shares the memory of ``values``."""
+    """An Arrow array with the numbers of ``values`` and their memory; NULL where they are ``missing``."""
     valid = None if missing is None else pa.py_buffer(np.packbits(~missing, bitorder="little"))
     data = pa.py_buffer(np.ascontiguousarray(values))
     return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [valid, data])
 
 
 def texts(values: Sequence[str]) -> pa.Array:
-    """An array of texts."""
+    """An Arrow array of texts."""
     encoded = [value.encode() for value in values]
     ends = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
     return pa.LargeStringArray.from_buffers(len(values), pa.py_buffer(ends), pa.py_buffer(b"".join(encoded)))
 
 
 def filled(values: pa.Array, number: int) -> pa.Array:
-    """32-bit numbers with one in the place of NULLs."""
+    """32-bit numbers in which ``number`` replaces NULL."""
     return values.fill_null(numbers(np.array([number], np.int32))[0])
 
 
 def in_one_piece(values: pa.ChunkedArray) -> pa.Array:
-    """The array that chunks are part of."""
+    """A chunked array as one array."""
     return values.combine_chunks() if values.num_chunks else pa.nulls(0, values.type)
 
 

@@ -1,4 +1,4 @@
-"""The one place that executes SQL."""
+"""The only place that executes SQL."""
 
 from __future__ import annotations
 
@@ -22,21 +22,20 @@ if not SQL_FOLDER.is_dir():  # a source checkout: the wheel carries the folder i
 Statement = str | exp.Expression
 
 BATCH_ROWS, VECTOR_ROWS = 61_440, 2048
-"""Rows of an Arrow table that one of DuckDB's threads reads at a time, at most and at least: half of a row group, and
-what DuckDB works on at a time. What it reads of a large table in smaller pieces, and stores, is copied once more to
-make up row groups."""
+"""The most and the fewest rows of an Arrow table that one of DuckDB's threads reads at a time: half of a row group, and
+one of DuckDB's vectors. If it reads and stores a large table in smaller pieces, DuckDB copies the rows once more to
+fill row groups."""
 
 READS_ARROW_IN_JOINS = int(duckdb.__version__.split(".")[0]) >= 2
-"""Before 2.0, DuckDB may push what it learns of one side of a join down to an Arrow table, which may not know that kind
-of filter."""
+"""Before 2.0, DuckDB may push a filter from one side of a join down to an Arrow table that does not support it."""
 
 
 class StatementError(KanonError):
-    """A statement of ours that DuckDB refused: the message carries DuckDB's words and the statement."""
+    """DuckDB refused one of kanon_duck's statements. The message holds DuckDB's words and the statement."""
 
     @property
     def reason(self) -> str:
-        """DuckDB's words, or our own where they do not tell what to do."""
+        """DuckDB's words, or a clearer sentence if they do not say what to do."""
         words = str(self.__cause__).splitlines()[0]
         if "read-only mode" in words:
             return "the database is open read-only: open it for writing to change anything"
@@ -50,7 +49,7 @@ def _text(statement: Statement) -> str:
 
 @contextmanager
 def _told(text: str) -> Iterator[None]:
-    """Let an error of DuckDB carry the statement."""
+    """Add the statement to an error of DuckDB."""
     try:
         yield
     except duckdb.Error as error:
@@ -58,10 +57,10 @@ def _told(text: str) -> Iterator[None]:
 
 
 class Database:
-    """A connection on which kanon_duck works: a cursor of its own, never the caller's connection.
+    """The connection on which kanon_duck works: a cursor of its own, never the caller's connection.
 
-    Statements are plain text that we wrote, or sqlglot expressions where names or user text take part;
-    values are bound parameters.
+    A statement is plain text written in kanon_duck, or a sqlglot expression if names or a user's text are part of it.
+    Values are bound parameters.
     """
 
     def __init__(self, cursor: duckdb.DuckDBPyConnection) -> None:
@@ -110,14 +109,14 @@ class Database:
             return self._cursor.sql(text, params=list(parameters) or None).to_arrow_table()
 
     def numpy(self, statement: Statement, parameters: Sequence[Any] = ()) -> dict[str, Any]:
-        """The result of a query, numbers without NULLs, as NumPy arrays by column name."""
+        """The result of a query as NumPy arrays by column name; all columns must be numbers without NULLs."""
         table = self.arrow(statement, parameters)
         return {name: array(table[name]) for name in table.column_names}
 
     def register(self, name: str, table: pa.Table) -> None:
         """Let statements on this connection read an Arrow table under a name, until `unregister`.
 
-        After an error there is no need to unregister: it ends the call, and the connection with it.
+        After an error there is no need to unregister, because the error ends the call and closes the connection.
         """
         rows = min(BATCH_ROWS, max(VECTOR_ROWS, -(-len(table) // 2)))  # two threads have something to read
         batches = table.combine_chunks().to_batches(max_chunksize=rows)

@@ -1,4 +1,4 @@
-"""How much memory the process has needed."""
+"""Reads the peak memory of the process."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ except ImportError:  # Windows
 
 
 def peak_memory() -> int | None:
-    """The most memory that the process has held at once so far, in bytes; None where the system does not tell."""
+    """The most memory in bytes that the process has held so far; None if the system does not say."""
     if resource is None:
         return None
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -1,4 +1,4 @@
-"""Names of tables and columns as people type them: dotted, and quoted where need be."""
+"""Parses and writes names of tables and columns: dotted, and quoted where necessary."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _NAME = re.compile(rf"(?:{_PART})(?:\.(?:{_PART}))*")
 def parse(text: str) -> tuple[str, ...]:
     """Split a dotted name into its parts.
 
-    Parts are separated by dots outside double quotes; a part is either quoted as a whole (a doubled
-    quote inside stands for one) or holds no quote. Text of any other form is one raw name, so that
-    every text means exactly one name.
+    Dots outside double quotes separate the parts. A part is either quoted as a whole (a doubled quote inside
+    stands for one) or contains no quote. A text of any other form is a single name as it stands. So every text means
+    exactly one name.
 
     Returns
     -------
@@ -30,7 +30,7 @@ def parse(text: str) -> tuple[str, ...]:
 
 
 def display(parts: tuple[str, ...]) -> str:
-    """Spell a name so that `parse` gives its parts back; a part is quoted only where it has to be."""
+    """Write a name so that `parse` returns its parts; a part is quoted only if necessary."""
     if len(parts) == 1 and parse(parts[0]) == parts:
         return parts[0]
     return ".".join('"' + part.replace('"', '""') + '"' if "." in part or '"' in part else part for part in parts)

@@ -1,4 +1,4 @@
-"""Independent pieces of work on a few threads, with a caller who may interrupt."""
+"""Runs independent pieces of work on a few threads while the caller can still interrupt."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from typing import Any, TypeVar
 from numba import get_num_threads
 
 Checkpoint = Callable[[float | None], None]
-"""Told the share of the work that is done, or None; raises when the work is to stop."""
+"""Called with the share of the work that is done, or None; it raises an exception if the work should stop."""
 
 
 def part(checkpoint: Checkpoint, first: float, last: float) -> Checkpoint:
-    """A checkpoint for a part of the work: its shares from 0 to 1 are those from first to last of the whole."""
+    """A checkpoint for a part of the work: it maps shares of the part, 0 to 1, to shares first to last of the whole."""
     return lambda share: checkpoint(None if share is None else first + (last - first) * share)
 
 
@@ -25,15 +25,15 @@ Made = TypeVar("Made")
 
 
 def each(work: Callable[[Given], Made], pieces: Iterable[Given]) -> list[Made]:
-    """What short work makes of each piece, on as many threads as numba is allowed; it must not matter on which."""
+    """Apply short work to each piece, on as many threads as numba may use. It must not matter on which thread."""
     with ThreadPoolExecutor(max_workers=get_num_threads()) as threads:
         return list(threads.map(work, pieces))
 
 
 def in_turn(work: Callable[..., Made], pieces: Iterable[tuple[Any, ...]]) -> Iterator[Made]:
-    """What short work makes of each piece, one after the other, while other threads work on the next ones.
+    """Apply short work to each piece and return the results in order, while other threads work on the next pieces.
 
-    At most one piece more than there are threads is taken before its turn.
+    At most one more piece than there are threads is started before its result is asked for.
     """
     with ThreadPoolExecutor(max_workers=get_num_threads()) as threads:
         waiting: deque[Future[Made]] = deque()
@@ -47,7 +47,7 @@ def in_turn(work: Callable[..., Made], pieces: Iterable[tuple[Any, ...]]) -> Ite
 
 @contextmanager
 def in_background(work: Callable[..., Made], *arguments: Any) -> Iterator[Future[Made]]:
-    """Short work on a thread of its own, while the caller does what leaves a processor idle; both must succeed."""
+    """Do short work on a thread of its own while the body runs, which leaves a processor idle; both must succeed."""
     with ThreadPoolExecutor(max_workers=1) as thread:
         made = thread.submit(work, *arguments)
         yield made
@@ -55,20 +55,20 @@ def in_background(work: Callable[..., Made], *arguments: Any) -> Iterator[Future
 
 
 PATIENCE = 0.05
-"""Seconds between two looks at the checkpoint."""
+"""Seconds between two calls of the checkpoint."""
 
 
 def run(pieces: Sequence[Callable[[Callable[[], None]], None]], checkpoint: Checkpoint) -> None:
-    """Carry out all pieces, on as many threads as numba is allowed.
+    """Carry out all pieces, on as many threads as numba may use.
 
     Parameters
     ----------
     pieces : sequence of functions
-        Each gets a function ``pause`` to call about every tenth of a second; it raises when the piece
-        is no longer wanted. Their order and their thread must not matter.
+        Each gets a function ``pause`` and calls it about every tenth of a second; ``pause`` raises an exception
+        when the piece is no longer wanted. The order of the pieces and their threads must not matter.
     checkpoint : function
-        Called in the caller's thread. What it raises reaches the caller after all threads have come
-        to rest.
+        Called in the caller's thread. An exception that it raises reaches the caller after all threads have
+        stopped.
     """
     stop = Event()
 

@@ -1,4 +1,4 @@
-"""A progress bar on standard error for calls of more than two seconds, where somebody can see it."""
+"""Shows a progress bar on standard error for calls of more than two seconds, in a terminal or notebook."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 
 PHASES = {"reading": 6, "encoding": 9, "clustering": 62, "generalizing": 5, "writing": 6, "publishing": 12}
-"""The phases of making a release, in their order, and about what share of a hundred seconds each takes."""
+"""The phases of making a release, in their order, with the approximate percentage of the time that each takes."""
 
 PATIENCE_SECONDS = 2.0
-"""A call that takes no longer shows nothing."""
+"""Seconds before a call shows the bar."""
 
 WIDTH = 60
 CONTROL_C = 2
-"""Columns of the ^C that a terminal writes behind the bar."""
+"""Width of the ^C that a terminal writes behind the bar."""
 
 _terminal = threading.RLock()  # of the main thread too, where the handler of Ctrl-C may interrupt a drawing
 _bar: tuple[Console, int] | None = None
-"""Where a bar is on the screen now, and its width."""
+"""The console that shows a bar now, and the bar's width."""
 
 
 @dataclass
 class Progress:
-    """How far a call is; the work tells it, and the statement that waits for the work shows it.
+    """How far a call is. The work updates it, and the statement that waits for the work shows it.
 
     Attributes
     ----------
     phase : str or None
-        None until the work begins: a call that waits for another has nothing to show.
+        None until the work begins: a call that waits for another call has nothing to show.
     share : float or None
-        Share of the whole call that is done, in [0, 1]; None where nobody knows. It never falls.
+        Share of the whole call that is done, in [0, 1]; None if it is not known. It never falls.
     """
 
     phase: str | None = None
@@ -62,10 +62,10 @@ class Progress:
 
 @contextmanager
 def shown(progress: Progress) -> Iterator[None]:
-    """Show the bar while the body runs; one at a time, so that calls of several threads do not mix theirs.
+    """Show the bar while the body runs. Only one bar is shown at a time, also if several threads make calls.
 
-    Guarantee: the bar is gone when the body ends, and no failure to show it reaches the caller. A statement
-    that shows it during each of its beats, and only then, leaves nothing behind in whatever way it ends.
+    Guarantee: the bar is gone when the body ends, and a failure to show it never reaches the caller. So a statement
+    that shows the bar only during its beats leaves nothing on the screen, however it ends.
     """
     ours = _draw(progress)
     try:
@@ -76,7 +76,7 @@ def shown(progress: Progress) -> Iterator[None]:
 
 
 def clear() -> None:
-    """Take the bar from the screen at once, if there is one."""
+    """Remove the bar from the screen at once, if there is one."""
     global _bar
     with _terminal:
         if _bar is not None:
@@ -86,7 +86,7 @@ def clear() -> None:
 
 
 def _draw(progress: Progress) -> bool:
-    """Put the bar on the screen; False where nobody could see it, or another is there."""
+    """Put the bar on the screen; False if nobody can see it or another bar is there."""
     global _bar
     if progress.phase is None or time.monotonic() - progress.started < PATIENCE_SECONDS:
         return False
@@ -104,7 +104,7 @@ def _draw(progress: Progress) -> bool:
 
 
 def _console() -> Console | None:
-    """Standard error where it is a terminal or a notebook's, else None."""
+    """Standard error if it belongs to a terminal or a notebook, else None."""
     console = Console(stderr=True)
     if console.is_jupyter:
         return Console(stderr=True, force_jupyter=False, force_terminal=True, width=WIDTH + CONTROL_C + 1)

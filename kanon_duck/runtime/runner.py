@@ -1,10 +1,10 @@
-"""Carries a call from SQL to a procedure and back, as one transaction that its statement can interrupt.
+"""Runs a call from SQL as one transaction that its statement can interrupt.
 
-DuckDB runs a Python function inside the caller's statement, but an interrupt of that statement does not
-reach what the function does elsewhere. So the statement drives the work: its recursive query starts it in
-a thread of its own and then asks again and again whether it is done. Each question is a *beat*. A statement
-that is interrupted stops asking, and work that nobody asks for any more is rolled back. The commit itself
-happens inside the statement's last question, so work whose statement is gone is never committed.
+DuckDB runs a Python function inside the caller's statement, but an interrupt of that statement does not reach the
+statements that the function runs on another connection. So the caller's statement drives the work. Its recursive query
+starts the work in a thread and then asks again and again whether it is done. Each question is a *beat*. An interrupted
+statement stops asking, and work that nobody asks for any more is rolled back. The commit happens inside the statement's
+last question, so work is never committed if its statement is gone.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ from kanon_duck.runtime.database import Database, StatementError
 from kanon_duck.runtime.progress import Progress, clear, shown
 
 FUNCTION = "kanon_duck_is_not_installed_on_this_connection"
-"""Name of the Python function behind every procedure. Where it is missing, DuckDB's own message
-('Scalar Function with name ... does not exist') tells what is wrong."""
+"""Name of the Python function behind every procedure. If it is missing, DuckDB's own message
+('Scalar Function with name ... does not exist') says what is wrong."""
 
 BEAT_SECONDS = 0.05
 """How long one question waits for the work to end."""
 
 SILENCE_SECONDS = 0.5
-"""After this long without a beat the work pauses; after twice as long again it is abandoned."""
+"""After this long without a beat the work pauses; after twice as long again it is given up."""
 
 ONCE = KanonError(
     "a procedure was called for each row of a table: call it once per statement, with constant arguments "
     "(nothing was changed)"
 )
-"""What a statement hears that calls a procedure for several rows."""
+"""The error of a statement that calls a procedure for several rows."""
 
 Procedure = Callable[[Call], list[Row]]
 
@@ -53,7 +53,7 @@ _interrupts = 0
 
 @dataclass
 class Work:
-    """One call under way."""
+    """One call that is running."""
 
     database: Database | None = None
     done: threading.Event = field(default_factory=threading.Event)
@@ -73,7 +73,7 @@ class Work:
     thread: threading.Thread | None = None
 
     def asked(self, until: float | None = None) -> None:
-        """Note that the statement waits: until some moment, or was there just now."""
+        """Note that the statement still waits: until the given moment, or now."""
         self.last_beat = time.monotonic() if until is None else until
         self.beat.set()
 
@@ -99,7 +99,7 @@ class Work:
             self.progress.done(share)
 
     def phase(self, name: str) -> None:
-        """Note that a phase begins, and stop here if the statement has been interrupted."""
+        """Note that a phase begins. Stop here if the statement has been interrupted."""
         self.progress.begin(name)
         self.checkpoint()
 
@@ -117,11 +117,11 @@ class Instance:
     entry: Callable[[str, str | None, str | None], str | None] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Keep the function that DuckDB calls: it drops its own reference with the connection that brought it."""
+        """Keep the function that DuckDB calls: DuckDB drops its reference with the connection that registered it."""
         self.entry = self.phase
 
     def phase(self, step: str, token: str | None, request: str | None) -> str | None:
-        """What the SQL function does: one step of a call, or tell which instance this is."""
+        """What the SQL function does: one step of a call, or the identity of this instance."""
         if step == "start":
             return self.start(token or "", request or "{}")
         if step == "advance":
@@ -144,7 +144,7 @@ class Instance:
         )
 
     def start(self, token: str, request: str) -> str | None:
-        """Begin a call; returns the token by which the statement asks for it, None for a row after the first.
+        """Begin a call. Returns the token by which the statement asks for it; None for a row after the first.
 
         Guarantee: a procedure that is called for several rows of a table changes nothing. All rows are started
         before the first is asked for, so the first one's work is never committed.
@@ -248,7 +248,7 @@ class Instance:
 
 
 def _sentence(error: BaseException) -> str:
-    """What the caller reads of a failure."""
+    """The sentence that the caller reads about a failure."""
     if isinstance(error, Cancelled):
         return "interrupted: nothing was changed"
     if isinstance(error, StatementError):
@@ -285,9 +285,9 @@ def serve(connection: duckdb.DuckDBPyConnection, procedure: Callable[[str], Proc
 
 
 def _start_one_more_thread(connection: duckdb.DuckDBPyConnection) -> None:
-    """Let DuckDB start a thread more: one of them waits in our function while the others work.
+    """Let DuckDB start one more thread, because one thread waits in our function while the others work.
 
-    A setting of the owner's is left alone.
+    If the owner has set the number of threads, it stays as it is.
     """
     [(external_threads, locked)] = connection.execute(
         "SELECT current_setting('external_threads'), current_setting('lock_configuration')"
@@ -297,12 +297,11 @@ def _start_one_more_thread(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def _count_interrupts() -> None:
-    """Notice Ctrl-C also when DuckDB runs our function in a thread of its own.
+    """Notice Ctrl-C even if DuckDB runs our function in a thread of its own.
 
-    Python delivers KeyboardInterrupt to the main thread only, which then waits for that thread. The handler
-    counts and passes on to Python's own, except inside our function: an exception between two of its lines
-    could leave a lock held, or tell of a failure after the commit. A handler that somebody else has set is
-    left alone.
+    Python delivers KeyboardInterrupt only to the main thread, which then waits for that thread. This handler counts
+    the interrupt and then calls Python's own handler, except inside our function: an exception between two of its lines
+    could leave a lock held, or report a failure after the commit. A handler that somebody else has set stays.
     """
     in_main_thread = threading.current_thread() is threading.main_thread()
     if not in_main_thread or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:

@@ -1,4 +1,4 @@
-"""The order of rows by keys of one or more 64-bit words."""
+"""Sorts rows by keys of one or more 64-bit words."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 
 def sort_rows(words: Sequence[NDArray[np.uint64]]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """The order that sorts rows by their keys.
+    """Find the order that sorts rows by their keys.
 
-    Sorted are numbers that hold the highest bits of each key and its row, which is several times faster than to sort
-    rows by keys; the few rows that agree in these bits are put in order afterwards.
+    It sorts numbers that hold the highest bits of a key together with its row, which is several times faster than
+    sorting rows by keys. The few rows that agree in these bits are put in order afterwards.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Source texts: the name of a table or view, or one SELECT that only reads."""
+"""Reads source texts: the name of a table or view, or one SELECT that only reads."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _FIND_TABLE = """
 
 
 OF_THE_SESSION = frozenset(["getvariable", "current_setting", "txid_current"])
-"""Functions that DuckDB calls stable, but whose results are another session's own."""
+"""Functions that DuckDB calls stable, but whose results depend on the session."""
 
 
 def is_query(text: str) -> bool:
@@ -88,7 +88,7 @@ def read_source(call: Call, text: str, argument: str) -> exp.Query:
 
 
 def read_query(call: Call, text: str, argument: str) -> exp.Query:
-    """Check a query typed by a user: it is one statement, only reads, and gives the same rows each time."""
+    """Check a query that a user typed: it must be one statement, only read, and give the same rows each time."""
     serialized = _serialized(call.database, text)
     if serialized["error"]:
         raise KanonError(f"{argument}: only a SELECT can be used here, and {text!r} is none that DuckDB can read")
@@ -111,7 +111,7 @@ def read_query(call: Call, text: str, argument: str) -> exp.Query:
 
 
 def table_function(name: str, *arguments: exp.Expression) -> exp.Table:
-    """A call of DuckDB's own table function of a name, also where the caller has a macro of that name."""
+    """A call of DuckDB's own table function, even if the caller has a macro of the same name."""
     called = exp.Anonymous(this=name, expressions=[*arguments])
     return exp.Table(this=called, db=exp.to_identifier("main"), catalog=exp.to_identifier("system"))
 
@@ -156,7 +156,7 @@ def _volatile_function(database: Database, serialized: Any) -> str | None:
 
 
 def _serialized(database: Database, text: str) -> Any:
-    """The syntax tree of SELECTs, or the error that these are other statements or none that DuckDB can read."""
+    """The syntax tree of SELECTs; an error document for other statements, and for text that DuckDB cannot read."""
     return json.loads(database.value("SELECT json_serialize_sql(?::VARCHAR)", [text]))
 
 

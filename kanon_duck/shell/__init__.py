@@ -1,1 +1,1 @@
-"""The command kanon-duck: an interactive prompt, scripts, and how results look."""
+"""The command kanon-duck: the interactive shell, scripts, the demo, and how results look."""

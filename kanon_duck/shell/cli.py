@@ -1,4 +1,4 @@
-"""The kanon-duck command: it runs SQL."""
+"""The kanon-duck command and its options."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def demo(database: Database = ":memory:") -> None:
 
 @contextmanager
 def _failures_in_one_message() -> Iterator[None]:
-    """End the command with one message on standard error and an exit code where it cannot go on."""
+    """On failure, end the command with one message on standard error and an exit code."""
     try:
         yield
     except (duckdb.Error, KanonError) as error:

@@ -1,4 +1,4 @@
-"""The demonstration: scripts of the folder ``examples``, which can be read and run by themselves."""
+"""The demonstration: runs scripts of the folder ``examples``, which can also be read and run by themselves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The interactive shell."""
+"""The interactive shell: reads statements from a terminal."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def run_shell(connection: duckdb.DuckDBPyConnection, console: Console, errors: C
         completer=WordCompleter(lambda: _completions(connection), ignore_case=True, pattern=re.compile(r"[\w.]+")),
         complete_while_typing=False,
     )
-    console.print(".help tells how this works", style="dim")
+    console.print(".help explains how this works", style="dim")
     while True:
         try:
             text = session.prompt().strip()

@@ -1,4 +1,4 @@
-"""How a result looks in a terminal."""
+"""Prints results in a terminal, as tables or row by row."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TABLE_ROWS = 40
 """A table shows at most this many rows."""
 
 RECORDS = 10
-"""A result that is too wide for a table shows at most this many rows, one below the other."""
+"""A result that is too wide for a table shows at most this many rows, each as a list of its columns."""
 
 WIDEST_CELL = 60
 """Longer text is continued on the next line of its cell."""
@@ -46,7 +46,7 @@ class Result:
 
 
 def print_result(console: Console, result: Result) -> None:
-    """Print a result as a table, or row by row where a table would be too wide, and what was cut."""
+    """Print a result as a table, or row by row if a table would be too wide; say if rows were left out."""
     table = _table(result)
     if Measurement.get(console, console.options.update_width(100_000), table).maximum <= console.width:
         shown = len(result.rows)

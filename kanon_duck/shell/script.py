@@ -1,4 +1,4 @@
-"""Statements of a user, run one after the other, each of which Ctrl-C can stop."""
+"""Runs a user's statements one after the other; Ctrl-C can stop each of them."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from rich.syntax import Syntax
 from kanon_duck.shell.rendering import TABLE_ROWS, Result, print_result
 
 SLOW = 1.0
-"""Seconds from which on a terminal is told how long a statement took."""
+"""A statement that takes at least this many seconds has its time printed, on a terminal."""
 
 FETCHED_ROWS = 10_000
 
 
 class Stopped(KeyboardInterrupt):
-    """Ctrl-C, once the statement it was meant for has ended; the message tells what became of it."""
+    """Ctrl-C, raised after the statement has ended; the message says what became of the statement."""
 
 
 def run_script(connection: duckdb.DuckDBPyConnection, text: str, console: Console, echo: bool = False) -> None:
     """Run every statement of a text and print what each returns.
 
-    A text that DuckDB cannot parse is refused before its first statement runs; any other error ends the
-    script at its statement, and the statements before it stay done.
+    A text that DuckDB cannot parse is refused before its first statement runs. Any other error ends the script at
+    its statement; the effects of earlier statements stay.
 
     Parameters
     ----------
@@ -58,24 +58,24 @@ def run_script(connection: duckdb.DuckDBPyConnection, text: str, console: Consol
 
 
 def error_message(error: BaseException) -> str:
-    """What a user is told about an error: DuckDB's message, or the one sentence of a procedure of ours."""
+    """The message for a user: DuckDB's own, or the one sentence of a kanon_duck procedure."""
     return str(error).strip().removeprefix("Invalid Input Error: ")
 
 
 def print_error(console: Console, message: str) -> None:
-    """Print a message in red, its lines as they are: DuckDB points into the statement with a caret."""
+    """Print a message in red without wrapping its lines, because DuckDB points into the statement with a caret."""
     console.print(message, style="red", markup=False, soft_wrap=True)
 
 
 def print_stopped(console: Console, interrupt: KeyboardInterrupt) -> None:
-    """Say what Ctrl-C did, on a terminal below the ^C that it shows."""
+    """Say what Ctrl-C did; on a terminal, on the line below the ^C."""
     if console.is_terminal:
         console.print()
     print_error(console, str(interrupt) or "Stopped.")
 
 
 def _print_outcome(console: Console, statement: duckdb.Statement, result: Result) -> None:
-    """Print what a query returned, how many rows a change made or changed, and nothing where that is all."""
+    """Print the rows of a query, or how many rows a statement changed; nothing for other statements."""
     changes = duckdb.ExpectedResultType.CHANGED_ROWS in statement.expected_result_type
     if changes and result.columns == ["Count"]:
         for (rows,) in result.rows:
@@ -85,7 +85,7 @@ def _print_outcome(console: Console, statement: duckdb.Statement, result: Result
 
 
 def _run_in_thread(connection: duckdb.DuckDBPyConnection, statement: duckdb.Statement) -> Result:
-    """Run a statement in a thread of its own, so that the main thread is free to hear Ctrl-C."""
+    """Run a statement in a thread of its own, so that the main thread can notice Ctrl-C."""
     with ThreadPoolExecutor(max_workers=1) as executor:
         running = executor.submit(_fetch, connection, statement)
         try:

@@ -24,7 +24,7 @@ from kanon_duck.secure.certificates import (
 )
 from kanon_duck.secure.pool import Open, Prices, Waiting, find_places
 from kanon_duck.secure.settings import Settings
-from kanon_duck.secure.splits import split_cohorts
+from kanon_duck.secure.splits import changed_cohorts, split_cohorts
 from kanon_duck.secure.state import (
     NOBODY,
     NONE,
@@ -188,13 +188,13 @@ def next_release(
     state.waiting[changes.left] = NONE
     state.waiting[changes.arrived] = state.release
     if settings.on_delete == "remove":
-        state = split_cohorts(state, encoding, bounds, hides=True)
+        state = split_cohorts(state, encoding, bounds, True, changed_cohorts(state, changes.moved))
     let_movers_leave(state, encoding, bounds, settings, changes.moved)
     let_return(state, encoding, settings)
     plan = find_plan(state, encoding, value, bounds, settings, seed, part(checkpoint, 0.0, 0.9))
     state = carry_out(state, value, plan, bounds, settings, np.random.default_rng([seed, 1]))
     state = _with_boxes(state, encoding)
-    state = split_cohorts(state, encoding, bounds, settings.hides)
+    state = split_cohorts(state, encoding, bounds, settings.hides, changed_cohorts(state, changes.moved))
     return _finish(state, bounds, settings, changes.moved)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -59,7 +59,11 @@ def random_series(seed: int, most_releases: int = 5) -> Outcome | None:
         patience=int(generator.integers(1, 4)),
         effort=200.0,
     )
-    people = int(generator.integers(6, 13))
+    grows = generator.random() < 0.4  # many newcomers, and counterfeits that let them in: daughters come about
+    if grows:
+        bounds = replace(bounds, k=2, required=np.minimum(bounds.required, 2))
+        settings = replace(settings, on_delete="counterfeit", reserve=1.0)
+    people = int(generator.integers(5, 8) if grows else generator.integers(6, 13))
     skew = generator.dirichlet(np.ones(bounds.tuples) * 3)
     most = 60
     value = generator.choice(bounds.tuples, most, p=skew)
@@ -71,7 +75,7 @@ def random_series(seed: int, most_releases: int = 5) -> Outcome | None:
     there, gone = list(range(people)), []
     for _ in range(int(generator.integers(1, most_releases))):
         left, arrived, moved = [], [], []
-        for _ in range(int(generator.integers(0, 4))):
+        for _ in range(int(generator.integers(0, 2 if grows else 4))):
             if there:
                 left.append(there.pop(int(generator.integers(len(there)))))
         for person in left:
@@ -85,7 +89,7 @@ def random_series(seed: int, most_releases: int = 5) -> Outcome | None:
                 arrived.append(person)
                 if generator.random() < 0.5:
                     codes[person] = generator.integers(0, 21, 2)
-        for _ in range(int(generator.integers(0, 6))):
+        for _ in range(int(generator.integers(2, 6) if grows else generator.integers(0, 6))):
             arrived.append(people)
             people += 1
         for person in there:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kanon_duck.encoding import Encoding
+from kanon_duck.encoding.codes import Encoding
 from kanon_duck.secure.bounds import Bounds
 from kanon_duck.secure.certificates import assignment, certificates
 from kanon_duck.secure.release import Changes, Release, first_release, next_release

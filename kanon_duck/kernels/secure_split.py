@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from kanon_duck.encoding import LANES
-from kanon_duck.kernels import INNER
+from kanon_duck.kernels import INNER, LANES
 from kanon_duck.kernels.anneal import pair_cost
 from kanon_duck.kernels.simd import load, maximum, minimum, weigh
 

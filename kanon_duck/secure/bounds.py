@@ -51,3 +51,13 @@ class Bounds:
             pairs = np.unique(group * most + own)
             enough &= np.bincount(pairs // most, minlength=groups) >= required
         return enough
+
+    def traits(self, value: Integers) -> Integers:
+        """What values say of each attribute, numbered from 0 over all attributes; shape (values, attributes)."""
+        of_values = np.empty((len(value), len(self.required)), np.int64)
+        first = 0
+        for attribute in range(len(self.required)):
+            numbers, own = np.unique(self.attribute_values[value, attribute], return_inverse=True)
+            of_values[:, attribute] = first + own
+            first += len(numbers)
+        return of_values

@@ -9,15 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kanon_duck.clustering.order import order
-from kanon_duck.encoding import Encoding
+from kanon_duck.encoding.codes import Encoding
 from kanon_duck.kernels.secure_near import find_homes, find_near
-from kanon_duck.kernels.secure_pool import NO_CANDIDATE, Hosts, Pool, anneal_pool, fill_host_losses
-from kanon_duck.parallel import Checkpoint, run
+from kanon_duck.kernels import LANES
+from kanon_duck.kernels.secure_pool import NO_CANDIDATE, Cohorts, Hosts, Pool, anneal_pool, fill_host_losses
+from kanon_duck.runtime.parallel import Checkpoint, run
 from kanon_duck.secure.bounds import Bounds
 
 Integers = NDArray[np.int64]
@@ -31,8 +33,8 @@ NEIGHBOURS, ALIKE = 24, 6
 FILLS, COMPANIES = 8, 12
 """Open cohorts found for each person: with an empty slot of the same value, and for company."""
 
-HOT, COLD = 0.3, 0.02
-"""First and last temperature, in units of the price of waiting."""
+HOT, COLD = 0.4, 0.02
+"""First and last temperature, in loss of a row."""
 
 GUIDANCE = 0.5
 """What a group that lacks little saves of its waiting, at the start; it falls to nothing."""
@@ -102,6 +104,8 @@ class Open:
         Values of the empty slots of each, rising.
     hiding : bool, shape (empty slots,)
         Whether the cohort is not shown as long as the slot is empty; of equal values, these come first.
+    saving : float64, shape (empty slots,)
+        What is saved when the slot is filled.
     takes : bool, shape (cohorts,)
         Whether an empty slot can be a witness.
     offer_stops, offered, counts : int64
@@ -117,6 +121,7 @@ class Open:
     empty_stops: Integers
     empty: Integers
     hiding: NDArray[np.bool_]
+    saving: NDArray[np.float64]
     takes: NDArray[np.bool_]
     offer_stops: Integers
     offered: Integers
@@ -136,6 +141,7 @@ class Open:
             empty_stops,
             self.empty[empties],
             self.hiding[empties],
+            self.saving[empties],
             self.takes[chosen],
             offer_stops,
             self.offered[offers],
@@ -151,20 +157,12 @@ def _slices(stops: Integers, chosen: Integers) -> tuple[Integers, Integers]:
     return np.repeat(starts - new_stops + lengths, lengths) + np.arange(int(lengths.sum())), new_stops
 
 
-@dataclass(frozen=True)
-class Prices:
-    """What a counterfeit costs, and a person who is not shown, in units of loss."""
-
-    counterfeit: float
-    hidden: float
-
-
 def find_places(
     encoding: Encoding,
     waiting: Waiting,
     cohorts: Open,
     bounds: Bounds,
-    prices: Prices,
+    hidden_price: float,
     steps_per_person: float,
     seed: int,
     checkpoint: Checkpoint,
@@ -179,7 +177,8 @@ def find_places(
     waiting : Waiting
     cohorts : Open
     bounds : Bounds
-    prices : Prices
+    hidden_price : float
+        What it costs that a person of a cohort is not shown.
     steps_per_person : float
     seed : int
     checkpoint : function
@@ -220,7 +219,7 @@ def find_places(
         near = near[np.argsort(rank[n:][near])]
         generator = np.random.default_rng([seed, which])
         found, own_groups = _place_window(
-            encoding, waiting.take(rows), cohorts.take(near), rank[rows], rank[n:][near], bounds, prices,
+            encoding, waiting.take(rows), cohorts.take(near), rank[rows], rank[n:][near], bounds, hidden_price,
             steps_per_person, generator, pause, None if groups is None else groups[rows],
         )  # fmt: skip
         cohort[rows] = np.where(found >= 0, near[found] if len(near) else -1, -1)
@@ -239,7 +238,7 @@ def _place_window(
     rank: Integers,
     cohort_rank: Integers,
     bounds: Bounds,
-    prices: Prices,
+    hidden_price: float,
     steps_per_person: float,
     generator: np.random.Generator,
     pause: Callable[[], None],
@@ -263,29 +262,33 @@ def _place_window(
         bounds.attribute_values, bounds.required, bounds.k, 2 * WINDOW, FILLS, np.full(homes.shape, np.inf), homes,
     )  # fmt: skip
     pause()
+    traits = bounds.traits(waiting.value)
     pool = Pool(
-        codes, encoding.caps, encoding.weights, waiting.value, waiting.price, waiting.known, waiting.allowed_stops,
-        waiting.allowed, bounds.attribute_values, bounds.required, bounds.k, cohorts.low, cohorts.high, cohorts.people,
-        cohorts.empty_stops, cohorts.empty, cohorts.hiding, cohorts.takes, prices.hidden, prices.counterfeit, near, homes,
+        codes, encoding.caps, encoding.weights, waiting.price, waiting.value, traits, waiting.known,
+        waiting.allowed_stops, waiting.allowed, bounds.required, bounds.k, near, homes,
+    )  # fmt: skip
+    opened = Cohorts(
+        cohorts.low, cohorts.high, cohorts.people, cohorts.empty_stops, cohorts.empty, cohorts.hiding, cohorts.saving,
+        cohorts.takes, hidden_price,
     )  # fmt: skip
     starts = np.arange(n) if groups is None else np.unique(groups, return_inverse=True)[1]
-    hosts = _hosts(number, number + starts, max(ROOM, int(np.bincount(starts).max()) + 2))
+    room = max(ROOM, int(np.bincount(starts).max()) + 2)
+    hosts = _hosts(number, number + starts, room, int(traits.max(initial=0)) + 2, codes.dtype)
     steps = max(1, int(steps_per_person * n))
     random = generator.integers(1, 2**63, 1, dtype=np.uint64)
-    unit = float(np.median(waiting.price))
-    temperature = np.array([HOT * unit])
+    temperature = np.array([HOT])
     cooling = (COLD / HOT) ** (1 / steps)
     for stretch in range(STRETCHES):
         guidance = GUIDANCE * max(0.0, 1.0 - stretch / (0.75 * STRETCHES))
-        fill_host_losses(pool, hosts, guidance)
+        fill_host_losses(pool, opened, hosts, guidance)
         begin, end = stretch * steps // STRETCHES, (stretch + 1) * steps // STRETCHES
         for first in range(begin, end, 1 << 16):
             pause()
-            anneal_pool(pool, hosts, temperature, cooling, first, min(1 << 16, end - first), guidance, random)
-    return _placed(pool, hosts)
+            anneal_pool(pool, opened, hosts, temperature, cooling, first, min(1 << 16, end - first), guidance, random)
+    return _placed(pool, opened, hosts)
 
 
-def _hosts(cohorts: int, host: Integers, room: int) -> Hosts:
+def _hosts(cohorts: int, host: Integers, room: int, traits: int, dtype: Any) -> Hosts:
     """Everybody in a group; there is one for each person."""
     n = len(host)
     members = np.zeros((cohorts + n, room), np.int32)
@@ -298,21 +301,23 @@ def _hosts(cohorts: int, host: Integers, room: int) -> Hosts:
     vacant = np.zeros(n + 1, np.int64)
     vacant[: len(free) + 1] = len(free), *free
     scratch = np.zeros(2 * n + room + 1, np.int64)
-    return Hosts(host, place, members, sizes, np.zeros(cohorts + n), vacant, scratch, scratch.copy())
+    return Hosts(
+        host, place, members, sizes, np.zeros(cohorts + n), vacant, scratch, scratch.copy(),
+        np.zeros(traits, np.int64), np.empty((2, room, LANES), dtype), np.empty(room),
+    )  # fmt: skip
 
 
-def _placed(pool: Pool, hosts: Hosts) -> tuple[Integers, Integers]:
+def _placed(pool: Pool, opened: Cohorts, hosts: Hosts) -> tuple[Integers, Integers]:
     """Who has a place; the others' hosts cost what their waiting does."""
-    number, n = len(pool.people), len(hosts.host)
-    # a group may be shown if its loss does not depend on the price of waiting
-    before = hosts.losses.copy()
-    shown_losses = hosts._replace(losses=np.zeros_like(before))
-    fill_host_losses(pool._replace(price=pool.price + 1.0, hidden_price=pool.hidden_price + 1.0), shown_losses, 0.0)
-    fill_host_losses(pool, hosts, 0.0)
-    shown = shown_losses.losses == hosts.losses
-    in_cohort = hosts.host < number
+    fill_host_losses(pool, opened, hosts, 0.0)
+    losses = hosts.losses.copy()
+    # a host is shown if its loss does not depend on the price of waiting
+    dearer = opened._replace(hidden_price=opened.hidden_price + 1.0)
+    fill_host_losses(pool._replace(price=pool.price + 1.0), dearer, hosts, 0.0)
+    shown = hosts.losses == losses
+    in_cohort = hosts.host < len(opened.people)
     cohort = np.where(in_cohort & shown[hosts.host], hosts.host, -1)
-    group = np.full(n, -1)
+    group = np.full(len(hosts.host), -1)
     placed = ~in_cohort & shown[hosts.host]
     group[placed] = np.unique(hosts.host[placed], return_inverse=True)[1]
     return cohort, group

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_duck.encoding import Encoding
-from kanon_duck.parallel import Checkpoint, part
+from kanon_duck.encoding.codes import Encoding
+from kanon_duck.runtime.parallel import Checkpoint, part
 from kanon_duck.secure.bounds import Bounds
 from kanon_duck.secure.certificates import (
     examine_links,
@@ -22,7 +22,7 @@ from kanon_duck.secure.certificates import (
     sound_cohorts,
     verify,
 )
-from kanon_duck.secure.pool import Open, Prices, Waiting, find_places
+from kanon_duck.secure.pool import Open, Waiting, find_places
 from kanon_duck.secure.settings import Settings
 from kanon_duck.secure.splits import changed_cohorts, split_cohorts
 from kanon_duck.secure.state import (
@@ -56,6 +56,9 @@ FORCED_PRICE = 50.0
 
 COUNTERFEIT_PRICE, HIDDEN_PRICE = 1.0, 3.0
 """What a counterfeit costs, and a person of a class that is not shown."""
+
+DOOR_PRICE = 1.0
+"""What it costs to fill the last empty slot beside which company can come."""
 
 MOVE_RISE = 3.0
 """Rise of a class's loss from which on somebody whose quasi-identifiers changed leaves it for another."""
@@ -141,7 +144,7 @@ def first_release(
         groups = np.unique(labels[person], return_inverse=True)[1].astype(np.int64)
         waiting = _newcomers(person, value[person], np.full(len(person), PLACED_PRICE))
         _, groups = find_places(
-            encoding, waiting, _no_cohorts(encoding), bounds, Prices(COUNTERFEIT_PRICE, HIDDEN_PRICE),
+            encoding, waiting, _no_cohorts(encoding), bounds, HIDDEN_PRICE,
             settings.effort, seed, checkpoint, groups,
         )  # fmt: skip
         nowhere = np.full(len(person), NONE)
@@ -342,7 +345,7 @@ def find_plan(
     ways_in = doors(state, empties, planned)
     cohorts = _open(state, empties, ways_in, hiding, bounds, root, planned)
     cohort, group = find_places(
-        encoding, waiting, cohorts, bounds, Prices(COUNTERFEIT_PRICE, HIDDEN_PRICE), settings.effort,
+        encoding, waiting, cohorts, bounds, HIDDEN_PRICE, settings.effort,
         seed, checkpoint,
     )  # fmt: skip
     number = np.where(cohort >= 0, cohorts.cohort[cohort] if len(cohorts.cohort) else NONE, group)
@@ -592,6 +595,7 @@ def _open(
         np.searchsorted(state.cohort[empties], numbers, side="right"),
         state.value[empties],
         hiding[empties],
+        _savings(state, empties, ways_in),
         takes[numbers],
         np.cumsum(np.bincount(which, minlength=len(numbers))),
         values,
@@ -599,10 +603,21 @@ def _open(
     )
 
 
+def _savings(state: State, empties: Integers, ways_in: Integers) -> NDArray[np.float64]:
+    """What is saved when empty slots are filled: a counterfeit, but of the one door that a cohort keeps to the last."""
+    saving = np.full(state.slots, COUNTERFEIT_PRICE)
+    witnesses = state.witnesses()[ways_in]
+    last = ways_in[np.lexsort((witnesses, state.cohort[ways_in]))]
+    of_cohort = np.full(state.cohorts, NONE)
+    of_cohort[state.cohort[last]] = last
+    saving[of_cohort[of_cohort != NONE]] = COUNTERFEIT_PRICE - DOOR_PRICE
+    return saving[empties]
+
+
 def _no_cohorts(encoding: Encoding) -> Open:
     none = np.empty(0, np.int64)
     box = encoding.codes[:0]
-    return Open(none, none, none, none, box, box, none, none, np.empty(0, bool), np.empty(0, bool), none, none, none)
+    return Open(none, none, none, none, box, box, none, none, np.empty(0, bool), np.empty(0), np.empty(0, bool), none, none, none)
 
 
 def _with_boxes(state: State, encoding: Encoding) -> State:

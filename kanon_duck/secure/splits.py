@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_duck.encoding import Encoding
+from kanon_duck.encoding.codes import Encoding
 from kanon_duck.kernels.secure_split import NO_ROW, find_parts
 from kanon_duck.secure.bounds import Bounds
 from kanon_duck.secure.certificates import failures, offer

@@ -176,6 +176,12 @@ class Failures:
     cohorts: Integers
 
 
+def unchanged(state: State, slots: Integers) -> NDArray[np.bool_]:
+    """Which slots somebody holds in the present release who held them in the one before."""
+    before, since = state.empty_from[slots], state.empty_until[slots]
+    return (before == NONE) | (before > state.release) | (since < state.release)
+
+
 def failures(state: State, bounds: Bounds) -> Failures:
     """Find what is not sound.
 
@@ -195,10 +201,7 @@ def failures(state: State, bounds: Bounds) -> Failures:
     apart &= state.cohort[np.maximum(state.witness, 0)] != state.cohort
     bad[state.cohort[apart]] = True
     new = np.flatnonzero((state.witness != NONE) & (state.born == state.release))
-    beside = state.witness[new]
-    changed = (state.empty_from[beside] != NONE) & (state.empty_from[beside] <= state.release)
-    changed &= state.empty_until[beside] >= state.release
-    bad[state.cohort[new[~changed]]] = True
+    bad[state.cohort[new[unchanged(state, state.witness[new])]]] = True
     links = examine_links(state, bounds, offered, static)
     bad[state.cohort[links.slots[~links.sound[links.group]]]] = True
     return Failures(np.flatnonzero(bad))

@@ -20,6 +20,7 @@ from kanon_duck.secure.certificates import (
     offer,
     roots,
     sound_cohorts,
+    sound_daughters,
     verify,
 )
 from kanon_duck.secure.pool import Open, Waiting, find_places
@@ -247,8 +248,6 @@ def let_movers_leave(
 
 def sound_daughters_of(state: State, bounds: Bounds, static: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Which cohorts neither miss a value of another cohort nor offer too little to their daughters."""
-    from kanon_duck.secure.certificates import sound_daughters
-
     lost = np.flatnonzero(~sound_daughters(state, offer(state, bounds, static)))
     sound = np.ones(state.cohorts, bool)
     sound[lost] = False
@@ -339,7 +338,7 @@ def find_plan(
     stuck[stuck] = ~sound[state.cohort[former[stuck]]] | witnesses[former[stuck]]
     person = person[~stuck]
     root = roots(state)
-    waiting = _waiting(state, person, value, bounds, settings, root, planned)
+    waiting = pool_of(state, person, value, bounds, settings, root, planned)
     hiding = state.hiding(settings.hides)
     empties = empty_slots(state, hiding)
     ways_in = doors(state, empties, planned)
@@ -531,7 +530,7 @@ def joined(link: Integers, first: Integers, second: Integers) -> Integers:
         link = target[link]
 
 
-def _waiting(
+def pool_of(
     state: State,
     person: Integers,
     value: Integers,

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from kanon_duck.encoding.codes import Encoding
 from kanon_duck.kernels.secure_split import NO_ROW, find_parts
 from kanon_duck.secure.bounds import Bounds
-from kanon_duck.secure.certificates import failures, offer
+from kanon_duck.secure.certificates import Offer, failures, offer
 from kanon_duck.secure.state import NONE, State, own_copy, with_cohorts
 
 Integers = NDArray[np.int64]
@@ -72,7 +72,7 @@ def base_splits(
     slots = _slots_of(state, chosen)
     unit = np.where(state.witness[slots] == NONE, slots, state.witness[slots])
     cohorts = np.flatnonzero(chosen)
-    side, gains = _parts(
+    side, gains = best_parts(
         state, encoding, bounds, hiding, slots, state.cohort[slots], unit, counts[slots],
         state.witness[slots] == NONE, np.ones(len(cohorts), bool),
     )  # fmt: skip
@@ -95,7 +95,7 @@ def daughters(
     slots = np.flatnonzero(company)
     witness = state.witness[slots]
     may = (state.born[slots] >= state.empty_from[witness]) & (state.born[slots] <= state.empty_until[witness])
-    may &= offered.count(state.cohort[slots], state.value[slots]) > 0
+    may &= exchangeable(state, offered, slots)
     slots, witness = slots[may], witness[may]
     static = state.static()
     numbers, group = np.unique(witness, return_inverse=True)
@@ -113,7 +113,7 @@ def daughters(
     movable[slots] = True
     everything = _slots_of(state, chosen)
     cohorts = np.flatnonzero(chosen)
-    side, gains = _parts(
+    side, gains = best_parts(
         state, encoding, bounds, hiding, everything, state.cohort[everything], everything,
         movable[everything] & static[everything], movable[everything], np.zeros(len(cohorts), bool),
     )  # fmt: skip
@@ -124,13 +124,18 @@ def daughters(
     )
 
 
+def exchangeable(state: State, offered: Offer, slots: Integers) -> NDArray[np.bool_]:
+    """Which company slots have a value that their cohort offers."""
+    return offered.count(state.cohort[slots], state.value[slots]) > 0
+
+
 def _slots_of(state: State, chosen: NDArray[np.bool_]) -> Integers:
     """Slots of some cohorts, by cohort."""
     slots = np.flatnonzero(chosen[state.cohort])
     return slots[np.argsort(state.cohort[slots], kind="stable")]
 
 
-def _parts(
+def best_parts(
     state: State,
     encoding: Encoding,
     bounds: Bounds,

@@ -1,0 +1,329 @@
+"""Certificates: for each person, values that stay possible over the whole series, and why.
+
+An *assignment* gives every person one value, and every counterfeit of every release one; it is consistent where it
+reproduces every class of every release. A value is possible for a person if some consistent assignment gives it. The
+true assignment is consistent; others come from it by exchanges (``docs/secure-releases.md`` has the proofs):
+
+exchange of base slots a and b of a cohort
+    All who ever hold a get b's value, and the other way round. Slots that were born together have always been shown
+    together. Of a daughter's slots, born in the other cohort at t(a) < t(b) while the witness e was empty: there e's row
+    has b's value, and a base slot with that value has e's; and from t(a) to t(b) e's row has a's value instead.
+company
+    A slot y came when the holder of its witness i changed. y may have the value of any base slot j of the cohort: i and
+    j are exchanged, and from then on the values of y and i.
+links
+    Who has held several slots, and whoever has held one of these, may have a value that each of these slots can have,
+    as long as the exchanges in the different cohorts touch no slot twice.
+
+An exchange with a slot uses it for one person's certificate; another person's certificate may use it again, since every
+certificate is an assignment of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kanon_duck.errors import KanonError
+from kanon_duck.secure.bounds import Bounds
+from kanon_duck.secure.state import NONE, State
+
+Integers = NDArray[np.int64]
+
+PERMUTATION, COMPANY, MOVE = 0, 1, 2
+RULES = ("permutation", "company", "move")
+"""Names of the rules, by code."""
+
+
+class UncertifiedError(KanonError):
+    """A release that would have been published has people without a certificate."""
+
+
+@dataclass(frozen=True)
+class Offer:
+    """Values of the static base slots of each cohort, which others may be assigned by an exchange.
+
+    Attributes
+    ----------
+    keys : int64, shape (pairs,)
+        ``cohort * tuples + value``, rising and different.
+    counts : int64, same shape
+        Static base slots of the cohort with the value.
+    stops : int64, shape (cohorts,)
+        Where the keys of each cohort end.
+    tuples : int
+    """
+
+    keys: Integers
+    counts: Integers
+    stops: Integers
+    tuples: int
+
+    def count(self, cohort: Integers, value: Integers) -> Integers:
+        """Static base slots of cohorts with values."""
+        if not len(self.keys):
+            return np.zeros(len(cohort), np.int64)
+        wanted = cohort * self.tuples + value
+        place = np.minimum(np.searchsorted(self.keys, wanted), len(self.keys) - 1)
+        return np.where(self.keys[place] == wanted, self.counts[place], 0)
+
+    def expanded(self, cohort: Integers) -> tuple[Integers, Integers, Integers]:
+        """Which of the given cohorts, value, and number of static base slots of each of their pairs."""
+        starts = np.where(cohort > 0, self.stops[cohort - 1], 0)
+        lengths = self.stops[cohort] - starts
+        place = np.repeat(starts - np.cumsum(lengths) + lengths, lengths) + np.arange(lengths.sum())
+        return np.repeat(np.arange(len(cohort)), lengths), self.keys[place] % self.tuples, self.counts[place]
+
+
+def offer(state: State, bounds: Bounds, static: NDArray[np.bool_] | None = None) -> Offer:
+    """What the cohorts of a state offer."""
+    base = (state.witness == NONE) & (state.static() if static is None else static)
+    keys, counts = np.unique(state.cohort[base] * bounds.tuples + state.value[base], return_counts=True)
+    stops = np.searchsorted(keys, bounds.tuples * np.arange(1, state.cohorts + 1))
+    return Offer(keys, counts, stops, bounds.tuples)
+
+
+def sound_cohorts(state: State, bounds: Bounds, offered: Offer) -> NDArray[np.bool_]:
+    """Which cohorts have k static base slots with diverse enough values."""
+    cohort = offered.keys // bounds.tuples
+    rows = np.bincount(cohort, offered.counts, minlength=state.cohorts)
+    return (rows >= bounds.k) & bounds.diverse(cohort, offered.keys % bounds.tuples, state.cohorts)
+
+
+def sound_daughters(state: State, offered: Offer) -> NDArray[np.bool_]:
+    """Which cohorts have only base slots that can be exchanged with one another.
+
+    Those of a daughter can, if the other cohort offers all their values; others always can.
+    """
+    daughter = (state.origin[state.cohort] != NONE) & (state.witness == NONE)
+    cohort = state.cohort[daughter]
+    missing = offered.count(state.cohort[state.origin[cohort]], state.value[daughter]) == 0
+    sound = np.ones(state.cohorts, bool)
+    sound[cohort[missing]] = False
+    return sound
+
+
+def roots(state: State) -> Integers:
+    """The cohort from which each descends: exchanges in cohorts of different roots touch no slot twice."""
+    root = np.arange(state.cohorts)
+    while True:
+        origin = state.origin[root]
+        if np.all(origin == NONE):
+            return root
+        root = np.where(origin == NONE, root, state.cohort[origin])
+
+
+@dataclass(frozen=True)
+class Links:
+    """Groups of linked slots, and the values that those who held them may have.
+
+    Attributes
+    ----------
+    slots : int64, shape (linked slots,)
+        By group.
+    group : int64, same shape
+        From 0.
+    of_group, values : int64, shape (pairs,)
+        The values possible for each group, its own included; by group.
+    sound : bool, shape (groups,)
+    """
+
+    slots: Integers
+    group: Integers
+    of_group: Integers
+    values: Integers
+    sound: NDArray[np.bool_]
+
+
+def examine_links(state: State, bounds: Bounds, offered: Offer, static: NDArray[np.bool_]) -> Links:
+    """Find what is possible for those who have held linked slots.
+
+    Guarantee: a group is sound only if its slots lie in cohorts of different roots, k rows of each of these have
+    values that all of them offer, and these values and the group's own are diverse enough.
+    """
+    slots = np.flatnonzero(~static)
+    slots = slots[np.argsort(state.link[slots], kind="stable")]
+    _, first, group = np.unique(state.link[slots], return_index=True, return_inverse=True)
+    groups, size = len(first), np.bincount(group, minlength=len(first))
+    which, value, count = offered.expanded(state.cohort[slots])
+    # values that every cohort of the group offers
+    keys, times = np.unique(group[which] * bounds.tuples + value, return_counts=True)
+    keys = keys[times == size[keys // bounds.tuples]]
+    own = np.arange(groups) * bounds.tuples + state.value[slots[first]]
+    pairs = np.union1d(keys, own)
+    sound = bounds.diverse(pairs // bounds.tuples, pairs % bounds.tuples, groups)
+    common = np.isin(group[which] * bounds.tuples + value, pairs)
+    rows = 1 + np.bincount(which[common], count[common], minlength=len(slots))
+    np.logical_and.at(sound, group, rows >= bounds.k)
+    root = roots(state)[state.cohort[slots]]
+    different = np.bincount(np.unique(group * state.cohorts + root) // max(state.cohorts, 1), minlength=groups)
+    sound &= different == size
+    return Links(slots, group, pairs // bounds.tuples, pairs % bounds.tuples, sound)
+
+
+@dataclass(frozen=True)
+class Failures:
+    """What is not sound in a state.
+
+    Attributes
+    ----------
+    cohorts : int64
+        Cohorts that are to blame: each has lost, to a link or a split, what somebody's certificate needs.
+    """
+
+    cohorts: Integers
+
+
+def unchanged(state: State, slots: Integers) -> NDArray[np.bool_]:
+    """Which slots somebody holds in the present release who held them in the one before."""
+    before, since = state.empty_from[slots], state.empty_until[slots]
+    return (before == NONE) | (before > state.release) | (since < state.release)
+
+
+def failures(state: State, bounds: Bounds) -> Failures:
+    """Find what is not sound.
+
+    Guarantee: where nothing is found, everybody who has ever been in a release has a certificate.
+    """
+    static = state.static()
+    offered = offer(state, bounds, static)
+    bad = np.zeros(state.cohorts, bool)
+    used = np.bincount(state.cohort[state.witness == NONE], minlength=state.cohorts) > 0
+    bad[used & ~sound_cohorts(state, bounds, offered)] = True
+    lost = np.flatnonzero(~sound_daughters(state, offered))
+    bad[lost] = True
+    bad[state.cohort[state.origin[lost]]] = True
+    witness = np.concatenate([state.witness[state.witness != NONE], state.origin[state.origin != NONE]])
+    bad[state.cohort[witness[~static[witness]]]] = True
+    apart = state.witness != NONE
+    apart &= state.cohort[np.maximum(state.witness, 0)] != state.cohort
+    bad[state.cohort[apart]] = True
+    new = np.flatnonzero((state.witness != NONE) & (state.born == state.release))
+    bad[state.cohort[new[unchanged(state, state.witness[new])]]] = True
+    links = examine_links(state, bounds, offered, static)
+    bad[state.cohort[links.slots[~links.sound[links.group]]]] = True
+    return Failures(np.flatnonzero(bad))
+
+
+def verify(state: State, bounds: Bounds) -> None:
+    """Refuse a state in which somebody has no certificate.
+
+    Raises
+    ------
+    UncertifiedError
+    """
+    found = failures(state, bounds)
+    if len(found.cohorts):
+        raise UncertifiedError(
+            f"{len(found.cohorts)} cohorts have people without a certificate, among them cohort {found.cohorts[0]}: "
+            "nothing is released"
+        )
+
+
+@dataclass(frozen=True)
+class Certificates:
+    """What stays possible for some people.
+
+    Attributes
+    ----------
+    person : int64, shape (people,)
+    slot : int64, same shape
+        The slot that the person holds, or held last.
+    rule : int64, same shape
+        Index into ``RULES``.
+    stops : int64, same shape
+        Where the values of each person end.
+    values : int64
+        Codes of tuples, rising; the person's own is among them.
+    candidates : int64, shape (people,)
+        Rows of the person's class that have one of these values: of its base slots and the person's own, so at least
+        so many.
+    """
+
+    person: Integers
+    slot: Integers
+    rule: Integers
+    stops: Integers
+    values: Integers
+    candidates: Integers
+
+
+def certificates(state: State, bounds: Bounds, people: Integers) -> Certificates:
+    """The certificates of some people, each of whom is or has been in a release.
+
+    Their assignments are those of the module's description, with the person's slot (each slot of its group, for links)
+    and, for each value, any static base slot of its cohort that has the value.
+    """
+    slot = state.slot[people]
+    static = state.static()
+    offered = offer(state, bounds, static)
+    links = examine_links(state, bounds, offered, static)
+    is_linked = ~static[slot]
+    rule = np.where(is_linked, MOVE, np.where(state.witness[slot] != NONE, COMPANY, PERMUTATION))
+    which, value, count = offered.expanded(state.cohort[slot])
+    # of linked people, only what their group may have
+    group_of_slot = np.full(state.slots, NONE)
+    group_of_slot[links.slots] = links.group
+    key = group_of_slot[slot[which]] * bounds.tuples + value
+    stays = ~is_linked[which] | np.isin(key, links.of_group * bounds.tuples + links.values)
+    own = offered.count(state.cohort[slot], state.value[slot])
+    own_row = (~static[slot] | (state.witness[slot] != NONE)).astype(np.int64)
+    candidates = np.bincount(which[stays], count[stays], minlength=len(people)).astype(np.int64) + own_row
+    pairs = which[stays] * bounds.tuples + value[stays]
+    alone = own == 0
+    pairs = np.union1d(pairs, np.flatnonzero(alone) * bounds.tuples + state.value[slot[alone]])
+    stops = np.searchsorted(pairs, bounds.tuples * np.arange(1, len(people) + 1))
+    return Certificates(people, slot, rule, stops, pairs % bounds.tuples, candidates)
+
+
+def assignment(state: State, bounds: Bounds, person: int, value: int) -> dict[int, int]:
+    """Who has another value than the true one in an assignment in which a person has a value; see the module.
+
+    For owners and tests: O(slots) for each call.
+
+    Parameters
+    ----------
+    person : int
+        One who is or has been in a release.
+    value : int
+        One of the values of the person's certificate.
+
+    Returns
+    -------
+    dict
+        Value by person; everybody else has the own value, and counterfeits have what is left over.
+    """
+    given: dict[int, int] = {}
+    own = state.slot[person]
+    if value == state.value[own]:
+        return given
+    static = state.static()
+
+    def give(slot: int, new: int, since: int = NONE) -> None:
+        for each in np.flatnonzero((state.slot == slot) & (state.since >= since)):
+            given[int(each)] = int(new)
+
+    def partner(cohort: int, wanted: int) -> int:
+        base = static & (state.witness == NONE) & (state.cohort == cohort) & (state.value == wanted)
+        return int(np.flatnonzero(base)[0])
+
+    def exchange(first: int, second: int) -> None:
+        give(first, state.value[second])
+        give(second, state.value[first])
+        earlier, later = (first, second) if state.born[first] <= state.born[second] else (second, first)
+        origin = state.origin[state.cohort[first]]
+        if origin != NONE and state.born[earlier] < state.born[later] and state.value[later] != state.value[origin]:
+            exchange(origin, partner(state.cohort[origin], state.value[later]))
+
+    for slot in np.flatnonzero(state.link == state.link[own]):
+        witness = state.witness[slot]
+        if witness == NONE:
+            exchange(slot, partner(state.cohort[slot], value))
+            continue
+        if value != state.value[witness]:
+            exchange(witness, partner(state.cohort[witness], value))
+        give(slot, value)
+        give(witness, state.value[slot], state.born[slot])
+    return given

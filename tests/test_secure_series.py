@@ -1,0 +1,105 @@
+"""Secure releases: nobody is below the bounds, whoever looks; and every named assignment agrees with all releases."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kanon_duck.encoding.codes import Encoding
+from kanon_duck.secure import certificates, release, splits
+from kanon_duck.secure.bounds import Bounds
+from kanon_duck.secure.certificates import Failures
+from kanon_duck.secure.pool import Waiting
+from kanon_duck.secure.state import NONE, State
+from tests.secure_intruder import possible_by_product, possible_values
+from tests.secure_series import below_bound, check_certificates, random_series
+
+SERIES = 600
+
+
+@pytest.mark.parametrize("first", range(0, SERIES, 100))
+def test_nobody_is_below_the_bounds(first: int) -> None:
+    rules = np.zeros(3, np.int64)
+    for seed in range(first, first + 100):
+        outcome = random_series(seed)
+        if outcome is None:
+            continue
+        assert below_bound(outcome) == [], seed
+        rules += check_certificates(outcome)
+    assert np.all(rules > 0)
+
+
+def test_both_intruders_find_the_same() -> None:
+    for seed in range(2000, 2060):
+        outcome = random_series(seed)
+        if outcome is not None:
+            assert possible_values(outcome.releases) == possible_by_product(outcome.releases)
+
+
+def _everything_passes(*_: object) -> Failures:
+    return Failures(np.empty(0, np.int64))
+
+
+def _any_base_slot(state: State, _empties: np.ndarray, planned: np.ndarray) -> np.ndarray:
+    return np.flatnonzero(planned & (state.witness == NONE) & state.living()[state.cohort])
+
+
+def _company_without_a_changed_slot(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(release, "doors", _any_base_slot)
+    patch.setattr(certificates, "unchanged", lambda _state, slots: np.zeros(len(slots), bool))
+
+
+def _moves_without_the_link_rule(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(release, "failures", _everything_passes)
+    patch.setattr(certificates, "failures", _everything_passes)
+    pool_of = release.pool_of
+
+    def with_everything(state: State, person: np.ndarray, value: np.ndarray, bounds: Bounds, *more: Any) -> Waiting:
+        pool = pool_of(state, person, value, bounds, *more)
+        known = np.count_nonzero(pool.known)
+        everything = np.tile(np.arange(bounds.tuples), known)
+        stops = bounds.tuples * np.arange(1, known + 1)
+        return replace(pool, allowed_stops=stops, allowed=everything)
+
+    patch.setattr(release, "pool_of", with_everything)
+
+
+def _splits_without_the_check(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(certificates, "failures", _everything_passes)
+    patch.setattr(splits, "failures", _everything_passes)
+    best_parts = splits.best_parts
+
+    def any_parts(state: State, encoding: Encoding, bounds: Bounds, *more: Any) -> Any:
+        return best_parts(state, encoding, replace(bounds, k=1, required=np.zeros_like(bounds.required)), *more)
+
+    patch.setattr(splits, "best_parts", any_parts)
+
+
+def _daughters_of_any_values(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(certificates, "failures", _everything_passes)
+    patch.setattr(splits, "failures", _everything_passes)
+    patch.setattr(splits, "exchangeable", lambda _state, _offered, slots: np.ones(len(slots), bool))
+
+
+@pytest.mark.parametrize(
+    "switch_off",
+    [
+        _company_without_a_changed_slot,
+        _moves_without_the_link_rule,
+        _splits_without_the_check,
+        _daughters_of_any_values,
+    ],
+)
+def test_without_one_rule_somebody_is_disclosed(
+    switch_off: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    switch_off(monkeypatch)
+    for seed in range(400):
+        outcome = random_series(seed)
+        if outcome is not None and below_bound(outcome):
+            return
+    pytest.fail("nobody is below the bounds")

@@ -53,6 +53,7 @@ CREATE TABLE IF NOT EXISTS kanon_private.settings (
     maintenance         VARCHAR NOT NULL,
     secure              BOOLEAN NOT NULL,
     on_delete           VARCHAR NOT NULL,
+    reserve             DOUBLE NOT NULL,       -- share of new cohorts with one counterfeit
     patience            BIGINT NOT NULL,
     capture             VARCHAR NOT NULL,
     max_suppression     DOUBLE NOT NULL,

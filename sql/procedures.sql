@@ -58,7 +58,7 @@ FROM kanon_private.run('drop_hierarchy',
 CREATE OR REPLACE MACRO kanon.create_masked_view(view_name, source := NULL, key := NULL, quasi_identifiers := NULL,
     sensitive := NULL, keep := NULL, k := NULL, l := NULL, entropy_l := NULL, recursive_cl := NULL, p := NULL, alpha
     := NULL, t := NULL, protected := NULL, method := NULL, effort := NULL, method_options := NULL, maintenance :=
-    NULL, secure := NULL, on_delete := NULL, patience := NULL, capture := NULL, max_suppression := NULL, weights :=
+    NULL, secure := NULL, on_delete := NULL, reserve := NULL, patience := NULL, capture := NULL, max_suppression := NULL, weights :=
     NULL, unit := NULL, seed := NULL, allow_unsafe_keep := NULL, independent := NULL, derive_from := NULL) AS TABLE
 SELECT unnest(system.main.from_json(result, kanon_private.release_row()), recursive := true)
 FROM kanon_private.run('create_masked_view',
@@ -66,14 +66,14 @@ FROM kanon_private.run('create_masked_view',
      'sensitive', sensitive, 'keep', keep, 'k', k, 'l', l, 'entropy_l', entropy_l, 'recursive_cl',
      recursive_cl, 'p', p, 'alpha', alpha, 't', t, 'protected', protected, 'method', method, 'effort', effort,
      'method_options', method_options, 'maintenance', maintenance, 'secure', secure, 'on_delete', on_delete,
-     'patience', patience, 'capture', capture, 'max_suppression', max_suppression, 'weights', weights, 'unit',
+     'reserve', reserve, 'patience', patience, 'capture', capture, 'max_suppression', max_suppression, 'weights', weights, 'unit',
      unit, 'seed', seed, 'allow_unsafe_keep', allow_unsafe_keep, 'independent', independent, 'derive_from',
      derive_from));
 
 CREATE OR REPLACE MACRO kanon.rebuild(view_name, source := NULL, key := NULL, quasi_identifiers := NULL,
     sensitive := NULL, keep := NULL, k := NULL, l := NULL, entropy_l := NULL, recursive_cl := NULL, p := NULL, alpha
     := NULL, t := NULL, protected := NULL, method := NULL, effort := NULL, method_options := NULL, maintenance :=
-    NULL, secure := NULL, on_delete := NULL, patience := NULL, capture := NULL, max_suppression := NULL, weights :=
+    NULL, secure := NULL, on_delete := NULL, reserve := NULL, patience := NULL, capture := NULL, max_suppression := NULL, weights :=
     NULL, unit := NULL, seed := NULL, allow_unsafe_keep := NULL, independent := NULL, derive_from := NULL, dry_run := NULL) AS TABLE
 SELECT unnest(system.main.from_json(result, kanon_private.release_row()), recursive := true)
 FROM kanon_private.run('rebuild',
@@ -81,7 +81,7 @@ FROM kanon_private.run('rebuild',
      'sensitive', sensitive, 'keep', keep, 'k', k, 'l', l, 'entropy_l', entropy_l, 'recursive_cl',
      recursive_cl, 'p', p, 'alpha', alpha, 't', t, 'protected', protected, 'method', method, 'effort', effort,
      'method_options', method_options, 'maintenance', maintenance, 'secure', secure, 'on_delete', on_delete,
-     'patience', patience, 'capture', capture, 'max_suppression', max_suppression, 'weights', weights, 'unit',
+     'reserve', reserve, 'patience', patience, 'capture', capture, 'max_suppression', max_suppression, 'weights', weights, 'unit',
      unit, 'seed', seed, 'allow_unsafe_keep', allow_unsafe_keep, 'independent', independent, 'derive_from',
      derive_from, 'dry_run', dry_run));
 

@@ -18,7 +18,7 @@ OF_THE_CALL = {"view_name", "dry_run"}
 DERIVED = {"view", "name", "query", "columns", "model"}
 """What settings hold that nobody types as such."""
 
-NOT_READ_YET = {"on_delete", "patience", "derive_from"}
+NOT_READ_YET = {"derive_from"}
 """Options that are accepted at their defaults alone."""
 
 

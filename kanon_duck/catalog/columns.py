@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 CLASS, FROM_RELEASE, TO_RELEASE = "kanon_class", "kanon_from_release", "kanon_to_release"
 """Columns of released rows that readers do not see: reader class, first release, first release without them."""
 
+WEIGHT = "weight"
+"""Released column of views with counterfeits: people of the class / rows of the class."""
+
 
 def cells(name: str, numeric: bool) -> list[str]:
     """Columns that show a quasi-identifier: a numeric one its text and both bounds, a categorical one its label."""
@@ -55,4 +58,6 @@ def released_columns(settings: Settings) -> list[tuple[str, exp.Column]]:
             ]
         elif name in others:
             columns.append((name, exp.column(others[name], "members")))
+    if settings.has_counterfeits:
+        columns.append((WEIGHT, exp.column("weight", "classes")))
     return columns

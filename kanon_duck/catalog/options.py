@@ -26,6 +26,7 @@ OPTIONS = {
     "maintenance": "VARCHAR",
     "secure": "BOOLEAN",
     "on_delete": "VARCHAR",
+    "reserve": "DOUBLE",
     "patience": "BIGINT",
     "capture": "VARCHAR",
     "max_suppression": "DOUBLE",
@@ -70,6 +71,9 @@ MAINTENANCE = ("incremental", "static", "append")
 
 CAPTURE = ("diff", "trigger")
 """How a refresh finds what has changed: by comparing, or by what triggers have noted."""
+
+PATIENCE = 3
+"""Releases that a person may wait for a better place in a secure masked view, unless the owner says otherwise."""
 
 ON_DELETE = ("retire", "counterfeit", "remove")
 """What becomes of the class of a deleted person in a secure masked view."""

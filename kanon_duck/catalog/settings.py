@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from kanon_duck.catalog.columns import CLASS, FROM_RELEASE, TO_RELEASE, cells
+from kanon_duck.catalog.columns import CLASS, FROM_RELEASE, TO_RELEASE, WEIGHT, cells
 from kanon_duck.catalog.options import (
     CAPTURE,
     EFFORT,
@@ -19,6 +19,7 @@ from kanon_duck.catalog.options import (
     METHODS,
     ON_DELETE,
     P_SENSITIVE_METHODS,
+    PATIENCE,
 )
 from kanon_duck.encoding.numeric import is_numeric
 from kanon_duck.errors import KanonError
@@ -30,7 +31,7 @@ from kanon_duck.runtime.call import Call
 from kanon_duck.runtime.source import columns as source_columns
 from kanon_duck.runtime.source import read_source
 
-NOT_YET: dict[str, Any] = {"patience": 3, "derive_from": None}
+NOT_YET: dict[str, Any] = {"derive_from": None}
 """Options that belong to later versions, with the default that stands for them until then."""
 
 COLUMN = "column of the source"
@@ -93,6 +94,12 @@ class Settings:
     maintenance, capture : str
         See ``MAINTENANCE`` and ``CAPTURE``.
     secure, independent : bool
+    on_delete : str
+        Of a secure view, see ``ON_DELETE``; "remove" of others, as I3M- does.
+    reserve : float
+        Share of new cohorts that carry one counterfeit from the start.
+    patience : int
+        Releases that a person may wait for a better place.
     seed : int
     allow_unsafe_keep : list of str
     """
@@ -116,8 +123,16 @@ class Settings:
     capture: str
     secure: bool
     independent: bool
+    on_delete: str
+    reserve: float
+    patience: int
     seed: int
     allow_unsafe_keep: list[str]
+
+    @property
+    def has_counterfeits(self) -> bool:
+        """Whether released classes may have rows of nobody; then readers see the share of people as ``weight``."""
+        return self.secure and (self.on_delete == "counterfeit" or self.reserve > 0)
 
     def weights_in_order(self) -> list[float]:
         """The weight of each quasi-identifier."""
@@ -163,7 +178,6 @@ def read_settings(call: Call, known: Mapping[str, str] | None = None) -> Setting
         )
     method = _method(given)
     maintenance = _maintenance(given, method, secure)
-    _check_on_delete(given, secure)
     sensitive = _sensitive(call, columns)
     keep = [read.one_of("keep", name, columns, COLUMN) for name in read.names(given, "keep")]
     keep.sort(key=list(columns).index)
@@ -188,6 +202,9 @@ def read_settings(call: Call, known: Mapping[str, str] | None = None) -> Setting
         capture=read.choice(given, "capture", CAPTURE, "diff"),
         secure=secure,
         independent=read.boolean(given, "independent", False),
+        on_delete=_on_delete(given, secure),
+        reserve=_reserve(given, secure),
+        patience=read.integer(given, "patience", PATIENCE, 0),
         seed=read.integer(given, "seed", 0, 0),
         allow_unsafe_keep=[
             read.one_of("allow_unsafe_keep", name, keep, "kept column")
@@ -195,6 +212,7 @@ def read_settings(call: Call, known: Mapping[str, str] | None = None) -> Setting
         ],
     )
     _check_method(settings)
+    _check_secure(settings)
     settings.weights.update(_weights(given, settings))
     _check_roles(settings)
     _check_released_names(settings)
@@ -211,13 +229,45 @@ def _as_known(columns: dict[str, str], known: Mapping[str, str]) -> dict[str, st
     return {name: found[name] for name in known if name in found} | found
 
 
-def _check_on_delete(given: read.Arguments, secure: bool) -> None:
+def _on_delete(given: read.Arguments, secure: bool) -> str:
     """What becomes of deleted people's classes; without ``secure``, classes follow I3M-."""
-    on_delete = read.choice(given, "on_delete", ON_DELETE, "retire")
-    if not secure and given.get("on_delete") is not None and on_delete != "remove":
+    on_delete = read.choice(given, "on_delete", ON_DELETE, "retire" if secure else "remove")
+    if not secure and on_delete != "remove":
         raise KanonError(f"on_delete is {read.shown(on_delete)}, which only a secure masked view can do: leave it out")
-    if secure and on_delete != "retire":
-        raise KanonError(f"on_delete is {read.shown(on_delete)}, which is not built yet: only 'retire' works so far")
+    return on_delete
+
+
+def _reserve(given: read.Arguments, secure: bool) -> float:
+    """Share of new cohorts with a counterfeit."""
+    value = given.get("reserve")
+    if value is None:
+        return 0.0
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal) or not 0 <= value <= 1:
+        raise KanonError(f"reserve is {read.shown(value)}: it must be a number from 0 to 1")
+    if value and not secure:
+        raise KanonError(f"reserve is {read.shown(value)}, which only a secure masked view can have: leave it out")
+    return float(value)
+
+
+def _check_secure(settings: Settings) -> None:
+    """Secure releases are proved safe for k, l and p, of people; other models have no such proof."""
+    if not settings.secure:
+        return
+    model = settings.model
+    unproved = [
+        name for name in ("entropy_l", "recursive_cl", "alpha", "t", "unit") if getattr(model, name) is not None
+    ]
+    unproved += ["protected"] * any(each.protected for each in model.attributes)
+    if settings.method == FULL_DOMAIN:
+        raise KanonError(
+            f"method is {read.shown(settings.method)}, which makes all classes anew at every refresh and so cannot be "
+            "secure: choose another method, or accept that readers compare releases with secure => false"
+        )
+    if unproved:
+        raise KanonError(
+            f"{unproved[0]} is set, but secure releases are proved safe for k, l and p alone: leave it out, or accept "
+            "that readers compare releases with secure => false"
+        )
 
 
 def view_parts(call: Call, given: str) -> tuple[str, str]:
@@ -467,7 +517,8 @@ def _check_released_names(settings: Settings) -> None:
     """
     arguments = {"quasi_identifier": "quasi_identifiers", "sensitive": "sensitive", "kept": "keep"}
     released = {read.fold(name): arguments[role] for role in arguments for name in settings.roles()[role]}
-    for name in (CLASS, FROM_RELEASE, TO_RELEASE):
+    own = (CLASS, FROM_RELEASE, TO_RELEASE, *((WEIGHT,) if settings.has_counterfeits else ()))
+    for name in own:
         if name in released:
             raise KanonError(
                 f"{released[name]} names {name}, which is a column of kanon_duck's own beside the released ones: "

@@ -50,6 +50,31 @@ def vulnerable_table(view_number: int) -> str:
     return f"kanon_private.vulnerable_{view_number}"
 
 
+def slots_table(view_number: int) -> str:
+    """Private table of the slots of a secure masked view: places in classes, each with a fixed value."""
+    return f"kanon_private.slots_{view_number}"
+
+
+def cohorts_table(view_number: int) -> str:
+    """Private table of the cohorts of a secure masked view: slots that are shown together or not at all."""
+    return f"kanon_private.cohorts_{view_number}"
+
+
+def people_table(view_number: int) -> str:
+    """Private table of everybody who has ever been in a release of a secure masked view, or waits for one."""
+    return f"kanon_private.people_{view_number}"
+
+
+def tuples_table(view_number: int) -> str:
+    """Private table of what the values of slots stand for: tuples of sensitive and kept values."""
+    return f"kanon_private.tuples_{view_number}"
+
+
+def former_table(view_number: int) -> str:
+    """Private table of codes that cohorts once held, as far as these still widen what readers see of a class."""
+    return f"kanon_private.former_{view_number}"
+
+
 def history_table(name: str) -> exp.Table:
     """Rows of earlier releases that the current one no longer has, with the releases they were in."""
     return exp.table_(name, db="kanon_history", quoted=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,6 +71,8 @@ def channels(
         Who is the victim of any.
     """
     victims = np.zeros((len(requirements), series.people), bool)
+    if series.nobody is not None:
+        victims[:, series.nobody] = True  # whoever is a victim already makes no channel
     each = list(zip(requirements, victims, strict=True))
     found = [channel for requirement, own in each for channel in _single(series, requirement, own)]
     collected: list[Told] = []
@@ -79,7 +81,10 @@ def channels(
         found += [channel for requirement, own in each for channel in _between(comparison, requirement, own)]
     conclusion = conclude(series, collected)
     found += [channel for requirement, own in each for channel in _of_all(series, conclusion, requirement, own)]
-    return found, np.asarray(victims.any(axis=0))
+    if series.nobody is None:
+        return found, np.asarray(victims.any(axis=0))
+    of_people = [replace(channel, people=channel.people[~series.nobody[channel.people]]) for channel in found]
+    return of_people, np.asarray(victims.any(axis=0) & ~series.nobody)
 
 
 def vulnerable(series: Series, requirements: list[LeastPossible], compared: Iterable[Comparison]) -> NDArray[np.bool_]:
@@ -95,7 +100,7 @@ def vulnerable(series: Series, requirements: list[LeastPossible], compared: Iter
     for requirement in requirements:
         few = candidates(conclusion.concluded, requirement) < requirement.least
         found |= np.append(few, False)[conclusion.cell]  # who is in no cell takes the last element
-    return found
+    return found if series.nobody is None else found & ~series.nobody
 
 
 def _single(series: Series, requirement: LeastPossible, victims: NDArray[np.bool_]) -> list[Channel]:

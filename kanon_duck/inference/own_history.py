@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,10 +25,11 @@ from kanon_duck.inference.comparison import comparisons
 from kanon_duck.inference.compatibility import Part, Region, below_labels, part_of_numbers
 from kanon_duck.inference.rows import Names
 from kanon_duck.inference.series import Integers, Series, series_of_classes
-from kanon_duck.intake.hashing import hash_of, typed_columns
+from kanon_duck.intake.hashing import hash_of, person, tuple_hash, typed_columns
 from kanon_duck.intake.snapshot import key_text
 from kanon_duck.privacy.models import PrivacyModel
-from kanon_duck.release.stays import cell_columns, has_history, own_columns, person
+from kanon_duck.release.slots import slot_rows
+from kanon_duck.release.stays import cell_columns, has_history, own_columns
 from kanon_duck.runtime.arrow import array, numbers
 from kanon_duck.runtime.call import Call
 from kanon_duck.runtime.database import Database
@@ -103,7 +104,9 @@ def read_stays(
         they have been in, and the present classes of everybody in those. By default everything.
     """
     table = _collect(database, view_number, settings, release, people)
-    return Stays(table, database.numpy(f"FROM {table}"))
+    nobody = "hash(reader_class, from_release, row_number() OVER ())"  # a number that no person has
+    query = f"SELECT * REPLACE (coalesce(person, {nobody}) AS person), person IS NULL AS is_nobody FROM {table}"
+    return Stays(table, database.numpy(query))
 
 
 def series_of_stays(attributes: list[str], views: list[tuple[int, Columns]]) -> OwnSeries:
@@ -130,6 +133,7 @@ def series_of_stays(attributes: list[str], views: list[tuple[int, Columns]]) -> 
     series = series_of_classes(
         len(people), int(offsets[-1]), person_number, group, first_release[of_version], ends, value_number[of_person]
     )
+    series = replace(series, nobody=stays["is_nobody"][of_person])
     codes = {name: _numbered(stays[f"code_{place}"][of_value])[2] for place, name in enumerate(attributes)}
     return OwnSeries(series, people, values, codes)
 
@@ -144,7 +148,12 @@ def current_people(view_number: int, settings: Settings) -> str:
     """SQL for the people of the current release: who, in which class, and what is released of each."""
     own = ", ".join([f"{person(settings)} AS person", "reader_class", "from_release", *own_columns(settings)])
     classes = f"(SELECT class, reader_class, from_release FROM {classes_table(view_number)})"
-    return f"(SELECT {own} FROM {members_table(view_number)} JOIN {classes} USING (class))"
+    people = f"SELECT {own} FROM {members_table(view_number)} JOIN {classes} USING (class)"
+    if settings.has_counterfeits:  # rows of nobody: their person is NULL
+        nobody = ", ".join(["NULL AS person", "reader_class", "from_release", *own_columns(settings)])
+        rows = f"{slot_rows(view_number, settings)} JOIN {classes} USING (class) WHERE NOT is_held"
+        people += f" UNION ALL SELECT {nobody} FROM {rows}"
+    return f"({people})"
 
 
 def companions(view_number: int, settings: Settings, person_number: int) -> str:
@@ -164,7 +173,7 @@ def _collect(database: Database, view_number: int, settings: Settings, release: 
     now, stays = current_people(view_number, settings), stays_table(view_number)
     columns = typed_columns(settings, "sensitive", "kept")
     hashes = "".join(f", {hash_of([column])} AS code_{place}" for place, column in enumerate(columns))
-    numbered = f"person, reader_class, {_hash_of_value(settings)} AS value{hashes}"
+    numbered = f"person, reader_class, {tuple_hash(settings)} AS value{hashes}"
     chosen, standing = "", ""
     if people is not None:
         database.execute(f"CREATE OR REPLACE TEMPORARY TABLE kanon_near AS SELECT DISTINCT person FROM {people}")
@@ -190,11 +199,6 @@ def _collect(database: Database, view_number: int, settings: Settings, release: 
         f"FROM {now} {standing}"
     )
     return collected
-
-
-def _hash_of_value(settings: Settings) -> str:
-    """SQL for the hash of all that is released of a person as it is."""
-    return hash_of(typed_columns(settings, "sensitive", "kept"))
 
 
 @dataclass(frozen=True)
@@ -237,7 +241,7 @@ def read_names(database: Database, view_number: int, settings: Settings, stays: 
     selected = ", ".join(f"any_value({text}) AS text_{place}" for place, text in enumerate(texts))
     own = ", ".join(columns) if columns else "NULL"
     held = f"(SELECT {own} FROM {stays_table(view_number)} UNION ALL SELECT {own} FROM {members_table(view_number)})"
-    value = f"{_hash_of_value(settings)} AS value"
+    value = f"{tuple_hash(settings)} AS value"
     key = key_text([(name, exp.column(f"key_{place}")) for place, name in enumerate(settings.key)])
     texts_of_values = database.arrow(
         f"SELECT {value}, {selected} FROM {held} GROUP BY value "

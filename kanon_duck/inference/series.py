@@ -70,6 +70,9 @@ class Series:
         The classes that the people of each group may be in.
     contents : Sets
         The classes.
+    nobody : bool, shape (people,), or None
+        Whom an intruder takes for people of a class although they are none: each stands for a counterfeit row, and is
+        in one class alone. Nothing can be told of them.
     """
 
     people: int
@@ -84,6 +87,7 @@ class Series:
     class_stops: Integers
     classes: Integers
     contents: Sets
+    nobody: NDArray[np.bool_] | None = None
 
     def blocks(self) -> Integers:
         """The block of each group."""

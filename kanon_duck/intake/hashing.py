@@ -27,3 +27,13 @@ def hash_of(columns: Sequence[tuple[str, str]]) -> str:
     """
     texts = [f"CAST({column} AS VARCHAR)" for column, kind in columns if kind.startswith(NESTED) or kind.endswith("]")]
     return f"system.main.hash({', '.join([column for column, _ in columns] + texts)})" if columns else NO_HASH
+
+
+def person(settings: Settings) -> str:
+    """SQL for the number of a person, which is the same in all releases: of the key, and what is released as it is."""
+    return hash_of(typed_columns(settings, "key", "sensitive", "kept"))
+
+
+def tuple_hash(settings: Settings) -> str:
+    """SQL for the hash of all that is released of a row as it is."""
+    return hash_of(typed_columns(settings, "sensitive", "kept"))

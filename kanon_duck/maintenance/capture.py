@@ -157,7 +157,7 @@ def _refuse_bad_keys(call: Call, settings: Settings, found: Found, rows_agree: b
         raise repeated_keys(settings, repeated)
 
 
-def snapshot_changes(database: Database, settings: Settings, changes: str) -> str:
+def snapshot_changes(database: Database, settings: Settings, changes: str, condition: str = ENCODED) -> str:
     """A snapshot of the changed rows that must be encoded: new ones, those that wait, and those that were updated.
 
     Rows whose quasi-identifiers are the same are no case for the clustering. Returns its table.
@@ -166,7 +166,8 @@ def snapshot_changes(database: Database, settings: Settings, changes: str) -> st
     snapshot = "temp.kanon_snapshot"
     database.execute(
         f"CREATE OR REPLACE TEMPORARY TABLE {snapshot} AS "
-        f"SELECT {', '.join(names)}, member, waiting_since AS waited_since FROM {changes} WHERE {ENCODED}"
+        f"SELECT {', '.join(names)}, member, waiting_since AS waited_since, "
+        f"other_hash IS DISTINCT FROM member_other_hash AS revalued FROM {changes} WHERE {condition}"
     )
     return snapshot
 

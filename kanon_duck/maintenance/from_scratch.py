@@ -5,19 +5,23 @@ from __future__ import annotations
 import json
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kanon_duck.catalog.settings import Settings
+from kanon_duck.catalog.tables import members_table
 from kanon_duck.catalog.views import new_version, record_settings, record_state
 from kanon_duck.clustering.declared import cluster
-from kanon_duck.encoding.microdata import NumericAttribute
+from kanon_duck.encoding.microdata import Microdata, NumericAttribute
 from kanon_duck.inference.own_history import count_vulnerable
 from kanon_duck.intake.encode import encode
-from kanon_duck.maintenance.state import State, keep_in_mind
-from kanon_duck.release.classes import create_classes, create_diversity
+from kanon_duck.maintenance.secure_series import begin_series, contents, store_series
+from kanon_duck.maintenance.state import SecureSeries, State, keep_in_mind
+from kanon_duck.release.classes import create_classes, create_diversity, weigh_classes, with_contents
 from kanon_duck.release.generalization import generalize
 from kanon_duck.release.history import create_history
-from kanon_duck.release.members import create_members
+from kanon_duck.release.members import create_members, held_back
 from kanon_duck.release.publish import PeopleCounts, describe_release, domain_steps, in_force, publish
+from kanon_duck.release.slots import add_tuples, create_tuples, read_bounds, tuples_of
 from kanon_duck.release.stays import create_membership
 from kanon_duck.runtime.call import Call, Row
 from kanon_duck.runtime.parallel import in_background
@@ -60,8 +64,16 @@ def release_from_scratch(
     call.phase("generalizing")
     with in_background(generalize, microdata, labels, levels) as generalized:
         create_members(database, view_number, settings, encoded, labels)
+    classes, series = generalized.result(), None
+    if settings.secure:
+        series = _begin_series(call, settings, view_number, microdata, labels)
+        held = contents(series)
+        people = held.people if settings.has_counterfeits else None
+        classes = with_contents(classes, np.arange(len(classes.sizes)), held.rows, people)
     call.phase("writing")
-    create_classes(database, view_number, microdata, generalized.result(), release)
+    create_classes(database, view_number, microdata, classes, release)
+    if settings.has_counterfeits:
+        weigh_classes(database, view_number, release)
     call.phase("publishing")
     publish(database, view_number, settings, call.catalog, release)
     if release == 1:
@@ -78,18 +90,36 @@ def release_from_scratch(
     as_made = {"quasi_identifiers": json.dumps(described), "domains": json.dumps(domains)}
     version = record_settings(call, view_number, settings, as_made)
     members_version = new_version()
+    waiting, suppressed = held_back(database, view_number)
     record_state(
-        database, view_number, status="current", reason=None, waiting=0, refresh_recommended=None,
+        database, view_number, status="current", reason=None, waiting=waiting, refresh_recommended=None,
         members_version=members_version,
     )  # fmt: skip
-    keep_in_mind(call, State(members_version, microdata, labels, np.ones(len(labels), bool)))
-    counts = PeopleCounts(suppressed=int(np.count_nonzero(labels < 0)))
+    keep_in_mind(call, State(members_version, microdata, labels, np.ones(len(labels), bool), series=series))
+    counterfeits = 0 if series is None else contents(series).counterfeits
+    counts = PeopleCounts(waiting=waiting, suppressed=suppressed, counterfeits=counterfeits)
     row, losses = describe_release(database, view_number, settings, release, cause, counts)
     told = [*encoded.warnings, *warnings, *_costly(losses, row["rows"])]
-    if not settings.secure:
+    if settings.secure:
+        row["vulnerable_rows"] = 0  # everybody of the release has a certificate
+    else:
         row["vulnerable_rows"], uncounted = count_vulnerable(call, view_number, settings, release, near=False)
         told += uncounted
     return row | {"settings_version": version}, losses, told
+
+
+def _begin_series(
+    call: Call, settings: Settings, view_number: int, microdata: Microdata, labels: NDArray[np.int64]
+) -> SecureSeries:
+    """Put the classes of a first release into the terms of slots, and store these."""
+    database, members = call.database, members_table(view_number)
+    create_tuples(database, view_number, settings)
+    add_tuples(database, view_number, settings, members)
+    value = tuples_of(database, view_number, settings, members, "given.row")
+    bounds = read_bounds(database, view_number, settings)
+    series = begin_series(settings, microdata, value, labels, bounds, call.checkpoint)
+    store_series(database, view_number, settings, series, microdata, None)
+    return series
 
 
 def _costly(losses: dict[str, float], rows: int) -> list[str]:

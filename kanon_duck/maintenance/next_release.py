@@ -22,13 +22,41 @@ from kanon_duck.maintenance.changes import changes, classes_in, people, rows_of
 from kanon_duck.maintenance.drift import rebuild_recommended
 from kanon_duck.maintenance.state import State
 from kanon_duck.maintenance.without_release import no_release
-from kanon_duck.release.classes import Ended, add_classes, remove_ended_classes, replace_diversity, with_look_alikes
+from kanon_duck.release.classes import (
+    Ended,
+    add_classes,
+    remove_ended_classes,
+    replace_diversity,
+    weigh_classes,
+    with_contents,
+    with_look_alikes,
+)
 from kanon_duck.release.generalization import generalize
 from kanon_duck.release.history import keep_history
 from kanon_duck.release.members import held_back, update_members
 from kanon_duck.release.publish import PeopleCounts, describe_release, publish_changes
 from kanon_duck.release.stays import end_versions, purge
 from kanon_duck.runtime.call import Call, Row
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What the classes of a secure release hold.
+
+    Attributes
+    ----------
+    covered : int64, shape (n,)
+        The class that shows each row number's codes: members, and codes that cohorts once held.
+    rows, people : int64, shape (classes,)
+        Rows and people of each class, by its number.
+    counterfeits : int
+        Rows of nobody in all classes.
+    """
+
+    covered: NDArray[np.int64]
+    rows: NDArray[np.int64]
+    people: NDArray[np.int64]
+    counterfeits: int
 
 
 @dataclass(frozen=True)
@@ -50,6 +78,8 @@ class Draft:
     cause : str
     started : float
         When the call began.
+    contents : Contents or None
+        Of the classes, where they are not just their members.
     """
 
     call: Call
@@ -61,6 +91,7 @@ class Draft:
     touched: NDArray[np.int64]
     cause: str
     started: float
+    contents: Contents | None = None
 
     @property
     def shows_difference(self) -> bool:
@@ -82,6 +113,7 @@ def draft_release(
     changed: NDArray[np.int64],
     cause: str,
     started: float,
+    contents: Contents | None = None,
 ) -> Draft:
     """Say which classes the next release changes; for the parameters see `Draft`."""
     after = state.labels
@@ -91,7 +123,7 @@ def draft_release(
             touched = classes_in(before, after)
         touched = classes_in(touched, with_look_alikes(call.database, view.number, touched))
     state = replace(state, version=new_version())
-    return Draft(call, view, settings, state, before, changed, touched, cause, started)
+    return Draft(call, view, settings, state, before, changed, touched, cause, started, contents)
 
 
 def end_changed_classes(draft: Draft) -> Ended:
@@ -101,10 +133,16 @@ def end_changed_classes(draft: Draft) -> Ended:
     """
     call, database, view_number = draft.call, draft.call.database, draft.view.number
     call.phase("generalizing")
-    rows = rows_of(draft.touched, draft.state.labels)
-    numbers, dense = np.unique(draft.state.labels[rows], return_inverse=True)
+    contents, covered = draft.contents, draft.state.labels
+    if contents is not None:
+        covered = contents.covered
+    rows = rows_of(draft.touched, covered)
+    numbers, dense = np.unique(covered[rows], return_inverse=True)
     microdata = draft.state.microdata.take(rows)
     classes = generalize(microdata, dense, draft.state.levels)
+    if contents is not None:
+        people = contents.people if draft.settings.has_counterfeits else None
+        classes = with_contents(classes, numbers, contents.rows, people)
     call.phase("publishing")
     ended = add_classes(database, view_number, microdata, classes, numbers, draft.touched, draft.release)
     keep_history(database, draft.settings, ended)
@@ -141,6 +179,8 @@ def publish_draft(draft: Draft, ended: Ended, leaving: str, warnings: list[str])
     call, view, settings, release = draft.call, draft.view, draft.settings, draft.release
     database, view_number = call.database, view.number
     remove_ended_classes(database, ended)
+    if settings.has_counterfeits:
+        weigh_classes(database, view_number, release)
     publish_changes(database, settings, ended)
     replace_diversity(database, settings, ended)
 
@@ -148,16 +188,14 @@ def publish_draft(draft: Draft, ended: Ended, leaving: str, warnings: list[str])
     is_changed[draft.changed] = True
     call.phase("comparing releases")
     waiting, suppressed = held_back(database, view_number)
-    counts = people(draft.before, draft.state.labels, is_changed)
-    row, losses = describe_release(
-        database,
-        view_number,
-        settings,
-        release,
-        draft.cause,
-        PeopleCounts(**counts, waiting=waiting, suppressed=suppressed),
-    )
-    if not view.secure:
+    moved = people(draft.before, draft.state.labels, is_changed)
+    counterfeits = 0 if draft.contents is None else draft.contents.counterfeits
+    counts = PeopleCounts(**moved, waiting=waiting, suppressed=suppressed, counterfeits=counterfeits)
+    row, losses = describe_release(database, view_number, settings, release, draft.cause, counts)
+    if view.secure:
+        row["vulnerable_rows"] = 0  # everybody of the release has a certificate
+        purge(database, view_number, settings, leaving)
+    else:
         row["vulnerable_rows"], uncounted = count_vulnerable(call, view_number, settings, release, near=True)
         warnings = warnings + uncounted
         purge(database, view_number, settings, leaving)

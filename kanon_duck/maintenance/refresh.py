@@ -13,11 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanon_duck.catalog.settings import Settings, standing_warnings
-from kanon_duck.catalog.tables import members_table
 from kanon_duck.catalog.views import MaskedView, refuse_unseen, stored_settings
 from kanon_duck.encoding.microdata import CategoricalAttribute
 from kanon_duck.errors import KanonError, RecordedError
-from kanon_duck.intake.encode import UNKNOWN_LEAF, EncodedSnapshot, KnownCodes, encode
+from kanon_duck.intake.encode import UNKNOWN_LEAF, EncodedSnapshot
 from kanon_duck.kernels import wake
 from kanon_duck.kernels.box import NO_CLASS
 from kanon_duck.maintenance.batch import place_batch
@@ -31,15 +30,21 @@ from kanon_duck.maintenance.next_release import (
     publish_draft,
 )
 from kanon_duck.maintenance.partition import up_to_date
-from kanon_duck.maintenance.state import State, free_rows, keep_in_mind, same_codes, write_codes, write_sensitive_codes
+from kanon_duck.maintenance.secure_refresh import SecureBatch, encode_changes, release_changes
+from kanon_duck.maintenance.state import (
+    State,
+    free_rows,
+    keep_in_mind,
+    load_state,
+    same_codes,
+    write_codes,
+    write_sensitive_codes,
+)
 from kanon_duck.maintenance.triggers import clear_notes
-from kanon_duck.maintenance.without_release import broken, held, secure_not_yet, unchanged, undo_dry_run
+from kanon_duck.maintenance.without_release import broken, held, unchanged, undo_dry_run
 from kanon_duck.privacy.sensitive import codes_of, reading
 from kanon_duck.release.members import (
     add_members,
-    add_values,
-    known_hierarchies,
-    load_members,
     remove_members,
     update_values,
 )
@@ -103,7 +108,7 @@ def refresh(call: Call, view: MaskedView, dry_run: bool) -> Row:
     KanonError
         When readers do not see the masked view any more.
     RecordedError
-        When the source cannot be read any more, or the masked view is secure and its source has changed.
+        When the source cannot be read any more.
     """
     row = _refresh(call, view, dry_run, time.perf_counter())
     return undo_dry_run(call, row) if dry_run else row
@@ -115,15 +120,14 @@ def _refresh(call: Call, view: MaskedView, dry_run: bool, started: float) -> Row
     call.phase("reading")
     try:
         stored, settings, found = find_changes(call, view)
-        if view.secure and not found.nothing and not dry_run:
-            raise secure_not_yet(call, view, found)
         if not dry_run:
             clear_notes(stored, settings, view.number)
         if found.nothing and not found.returning:
             return unchanged(call, view, ["the source is unchanged: no new release", *found.warnings])
         call.phase("encoding")
         with in_background(wake):
-            state, batch = _encode(call, view, settings, found.table)
+            encode_all = encode_changes if view.secure else _encode
+            state, batch = encode_all(call, view, settings, found.table)
     except RecordedError:
         raise
     except KanonError as error:
@@ -131,6 +135,8 @@ def _refresh(call: Call, view: MaskedView, dry_run: bool, started: float) -> Row
             raise
         raise broken(call, view, error) from error
 
+    if isinstance(batch, SecureBatch):
+        return release_changes(call, view, settings, state, batch, found, started)
     call.phase("clustering")
     before = state.labels
     state, waits, from_clustering = _place(call, settings, state, batch)
@@ -165,31 +171,6 @@ def find_changes(call: Call, view: MaskedView) -> tuple[Call, Settings, Found]:
     """
     stored, settings = stored_settings(call, view)
     return stored, settings, compare(stored, settings, view.number)
-
-
-def load_state(call: Call, view: MaskedView, settings: Settings, snapshot: str) -> tuple[State, EncodedSnapshot]:
-    """The members as arrays, and the rows of the snapshot in the same codes.
-
-    The arrays are those that the process remembers, if they are of the members' present version.
-    """
-    database = call.database
-    state = call.memory.take()
-    if state is not None and state.version != view.members_version:
-        state = None
-    if state is None:
-        hierarchies = known_hierarchies(database, view.number, settings)
-    else:
-        hierarchies = {
-            place: attribute.hierarchy
-            for place, attribute in enumerate(state.microdata.attributes)
-            if isinstance(attribute, CategoricalAttribute)
-        }
-    encoded = encode(database, settings, snapshot, KnownCodes(hierarchies, members_table(view.number)))
-    if state is None or state.microdata.encoding.codes.dtype != encoded.microdata.encoding.codes.dtype:
-        loaded = load_members(database, view.number, settings, encoded.microdata.attributes)
-        state = State(view.members_version, *loaded)
-    add_values(database, view.number, encoded.microdata, hierarchies)
-    return state, encoded
 
 
 def _encode(call: Call, view: MaskedView, settings: Settings, changes: str) -> tuple[State, Batch]:

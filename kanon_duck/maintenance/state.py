@@ -9,10 +9,38 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kanon_duck.catalog.settings import Settings
+from kanon_duck.catalog.tables import former_table, members_table
+from kanon_duck.catalog.views import MaskedView
 from kanon_duck.encoding.microdata import Attribute, CategoricalAttribute, Microdata, NumericAttribute, Sensitive
+from kanon_duck.intake.encode import EncodedSnapshot, KnownCodes, encode
 from kanon_duck.kernels.box import NO_CLASS
 from kanon_duck.maintenance.partition import Partition, with_more_rows
+from kanon_duck.release.members import add_values, known_hierarchies, load_members
+from kanon_duck.release.slots import has_slots, rows_in_use
 from kanon_duck.runtime.call import Call
+from kanon_duck.runtime.database import Database
+from kanon_duck.secure.state import State as Slots
+
+
+@dataclass(frozen=True)
+class SecureSeries:
+    """What later releases of a secure masked view need of the earlier ones.
+
+    Attributes
+    ----------
+    slots : Slots
+        People are row numbers of members.
+    value : int64, shape (n,)
+        Code of what is released of each person as it is, by row number; -1 for a row number of nobody.
+    former, cohort : int64, shape (codes,)
+        Row numbers whose codes people of a cohort once had, and that cohort.
+    """
+
+    slots: Slots
+    value: NDArray[np.int64]
+    former: NDArray[np.int64]
+    cohort: NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -36,6 +64,8 @@ class State:
         The same classes as maintenance works on them, once it has; None where it must be set up.
     levels : sequence of int, or None
         See `Clustering`; set by a clustering from scratch.
+    series : SecureSeries or None
+        Of a secure masked view; None where it must be read.
     """
 
     version: str
@@ -44,6 +74,42 @@ class State:
     present: NDArray[np.bool_]
     partition: Partition | None = None
     levels: Sequence[int] | None = None
+    series: SecureSeries | None = None
+
+
+def load_state(call: Call, view: MaskedView, settings: Settings, snapshot: str) -> tuple[State, EncodedSnapshot]:
+    """The members as arrays, and the rows of the snapshot in the same codes.
+
+    The arrays are those that the process remembers, if they are of the members' present version.
+    """
+    database = call.database
+    state = call.memory.take()
+    if state is not None and state.version != view.members_version:
+        state = None
+    if state is None:
+        hierarchies = known_hierarchies(database, view.number, settings)
+    else:
+        hierarchies = {
+            place: attribute.hierarchy
+            for place, attribute in enumerate(state.microdata.attributes)
+            if isinstance(attribute, CategoricalAttribute)
+        }
+    encoded = encode(database, settings, snapshot, KnownCodes(hierarchies, members_table(view.number)))
+    if state is None or state.microdata.encoding.codes.dtype != encoded.microdata.encoding.codes.dtype:
+        loaded = _read_members(database, view, settings, encoded.microdata.attributes)
+        state = State(view.members_version, *loaded)
+    add_values(database, view.number, encoded.microdata, hierarchies)
+    return state, encoded
+
+
+def _read_members(
+    database: Database, view: MaskedView, settings: Settings, templates: list[Attribute]
+) -> tuple[Microdata, NDArray[np.int64], NDArray[np.bool_]]:
+    """Read the members' codes and classes; those of a secure view with the codes that its cohorts once held."""
+    if view.secure and has_slots(database, view.number):
+        rows = rows_in_use(database, view.number)
+        return load_members(database, view.number, settings, templates, former_table(view.number), rows)
+    return load_members(database, view.number, settings, templates)
 
 
 def keep_in_mind(call: Call, state: State) -> None:

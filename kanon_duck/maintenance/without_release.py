@@ -6,7 +6,6 @@ from typing import Any
 
 from kanon_duck.catalog.views import MaskedView, record_state, release_row
 from kanon_duck.errors import KanonError, RecordedError
-from kanon_duck.maintenance.capture import Found
 from kanon_duck.privacy.models import PrivacyModel
 from kanon_duck.release.members import held_back
 from kanon_duck.runtime.call import Call, Row
@@ -66,12 +65,6 @@ def broken(call: Call, view: MaskedView, error: KanonError) -> RecordedError:
 def failed(call: Call, view: MaskedView, error: KanonError) -> Row:
     """A view that could not be refreshed while others are: the release there is, and why."""
     return _standing(call, view, "failed", [error.reason])
-
-
-def secure_not_yet(call: Call, view: MaskedView, found: Found) -> RecordedError:
-    """Releases of a secure view after the first must be checked against all earlier ones."""
-    record_state(call.database, view.number, status="stale", reason=found.in_words())
-    return RecordedError(secure_message(view))
 
 
 def secure_message(view: MaskedView) -> str:

@@ -15,7 +15,7 @@ from kanon_duck.inference.own_history import OwnSeries, companions, names_of, re
 from kanon_duck.inference.rows import Names
 from kanon_duck.inference.victim import AttackStep, trace_victim
 from kanon_duck.inference.views import refuse_strangers
-from kanon_duck.release.stays import person
+from kanon_duck.intake.hashing import person
 from kanon_duck.runtime import arguments as read
 from kanon_duck.runtime.call import Call, Row
 from kanon_duck.runtime.database import Database

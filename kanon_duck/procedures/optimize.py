@@ -19,8 +19,7 @@ from kanon_duck.maintenance.next_release import (
     move_members,
     publish_draft,
 )
-from kanon_duck.maintenance.refresh import load_state
-from kanon_duck.maintenance.state import keep_in_mind
+from kanon_duck.maintenance.state import keep_in_mind, load_state
 from kanon_duck.maintenance.without_release import secure_message
 from kanon_duck.release.stays import remember_leaving
 from kanon_duck.runtime.arguments import shown

@@ -7,7 +7,7 @@ whole reader classes: rows of classes that a reader cannot tell apart are writte
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +22,7 @@ from kanon_duck.privacy.check import ClassSizes, summary_of
 from kanon_duck.privacy.diversity import PERSON
 from kanon_duck.privacy.models import PrivacyModel
 from kanon_duck.release.generalization import AT_ROOT, NULL, ROOT, Classes
+from kanon_duck.release.slots import slot_rows
 from kanon_duck.runtime import arrow
 from kanon_duck.runtime.database import Database
 
@@ -159,6 +160,8 @@ def _write_cells(
     """Write classes with their cells as readers see them, and the first release that shows them so."""
     database.register("class_cells", cells)
     selected = ["class_cells.class", "class_cells.rows", f"{reader_class} AS reader_class"]
+    if "people" in cells.column_names:
+        selected += ["class_cells.people", "CAST(NULL AS DOUBLE) AS weight"]
     selected.append(f"CAST({int(release)} AS BIGINT) AS from_release")
     joins: list[str] = []
     for position, attribute in enumerate(microdata.attributes):
@@ -210,6 +213,36 @@ def _numeric_cells(position: int, attribute: NumericAttribute) -> tuple[list[str
         f"{hidden} {low} END AS {name}_min",
         f"{hidden} {high} END AS {name}_max",
     ], joins
+
+
+def with_contents(
+    classes: Classes, numbers: NDArray[np.int64], rows: NDArray[np.int64], people: NDArray[np.int64] | None
+) -> Classes:
+    """The classes with other numbers of rows than those that they were generalized from, by number of the class.
+
+    Parameters
+    ----------
+    people : int64, optional
+        People among the rows, where some may be of nobody.
+    """
+    cells = classes.cells.set_column(classes.cells.column_names.index("rows"), "rows", arrow.numbers(rows[numbers]))
+    if people is not None:
+        cells = cells.append_column("people", arrow.numbers(people[numbers]))
+    return replace(classes, sizes=rows[numbers], cells=cells)
+
+
+def weigh_classes(database: Database, view_number: int, release: int) -> None:
+    """Give the reader classes that a release is the first to show the share of people among their rows.
+
+    Guarantee: over the rows of a class the weights add up to its people.
+    """
+    table = classes_table(view_number)
+    new = f"WHERE from_release = {int(release)}"
+    database.execute(
+        f"UPDATE {table} AS classes SET weight = shares.weight FROM (SELECT reader_class, "
+        f"CAST(sum(people) AS DOUBLE) / sum(rows) AS weight FROM {table} {new} GROUP BY reader_class) AS shares "
+        "WHERE classes.reader_class = shares.reader_class"
+    )
 
 
 def restate_shares(database: Database, view_number: int, place: int, hierarchy: str) -> None:
@@ -270,19 +303,28 @@ def replace_diversity(database: Database, settings: Settings, ended: Ended) -> N
     database.execute(f"INSERT INTO {table} {_diversity(ended.view_number, settings, changed)}")
 
 
+def released_rows(view_number: int, settings: Settings) -> str:
+    """A relation of released rows with their class and what is released of them as it is.
+
+    They are those of members; in a secure masked view those of slots, some of which may be of nobody.
+    """
+    return slot_rows(view_number, settings) if settings.secure else members_table(view_number)
+
+
 def _diversity(view_number: int, settings: Settings, condition: str) -> str:
     """SQL for distinct values and greatest frequency, by reader class and sensitive attribute."""
     frequency, size = "count(*) AS frequency", "sum(frequency)"
     if settings.model.unit is not None:  # a person may have several values
         frequency = f"count(DISTINCT {PERSON}) AS frequency, list(DISTINCT {PERSON}) AS persons"
         size = "len(list_distinct(flatten(list(persons))))"
+    released = released_rows(view_number, settings)
     of_attribute = [
         f"""
         SELECT reader_class, {place} AS attribute, count(*) AS distinct_values,
                CAST(max(frequency) / {size} AS DOUBLE) AS max_frequency
         FROM (
             SELECT reader_class, {frequency}
-            FROM {released_people(view_number)} {condition}
+            FROM (FROM {released} JOIN {classes_table(view_number)} USING (class)) {condition}
             GROUP BY reader_class, sensitive_{place}
         ) GROUP BY reader_class
         """

@@ -81,17 +81,14 @@ def _write(
     The codes are brought into the snapshot's order, because to join them by number takes as long as the writing.
     """
     arrays = {name: numbers(values, missing) for name, (values, missing) in columns.items()}
-    selected, joins = [f"codes.{name}" for name in columns], []
+    selected = [f"codes.{name}" for name in columns]
     if "waiting_since" in columns:
         selected.append(f"CASE WHEN codes.waiting_since IS NOT NULL THEN {_reason(settings)} END AS waiting_reason")
     else:
         selected += ["CAST(NULL AS BIGINT) AS waiting_since", "CAST(NULL AS VARCHAR) AS waiting_reason"]
-    for place, attribute in enumerate(encoded.microdata.attributes):
-        for name, codes in _code_columns(place, attribute).items():
-            ranks = attribute.ranks if isinstance(attribute, NumericAttribute) else None
-            arrays[name] = codes
-            selected.append(f"codes.{name}" if ranks is None else f"steps_{name}.step AS {name}")
-            joins += [] if ranks is None else [f"LEFT JOIN {ranks} AS steps_{name} ON steps_{name}.code = codes.{name}"]
+    codes, of_codes, joins = coded_columns(encoded.microdata.attributes)
+    arrays |= codes
+    selected += of_codes
     quasi_hash, other_hash = hashes(settings)
     encoded_row = np.empty_like(encoded.snapshot_row)
     encoded_row[encoded.snapshot_row] = np.arange(len(encoded_row))
@@ -102,6 +99,19 @@ def _write(
         f"FROM {encoded.table} AS snapshot POSITIONAL JOIN codes {' '.join(joins)}"
     )
     database.unregister("codes")
+
+
+def coded_columns(attributes: list[Attribute]) -> tuple[dict[str, pa.Array], list[str], list[str]]:
+    """Codes of the quasi-identifiers as members keep them: arrays, and SQL that reads them as ``codes``, with joins."""
+    arrays: dict[str, pa.Array] = {}
+    selected, joins = [], []
+    for place, attribute in enumerate(attributes):
+        ranks = attribute.ranks if isinstance(attribute, NumericAttribute) else None
+        for name, codes in _code_columns(place, attribute).items():
+            arrays[name] = codes
+            selected.append(f"codes.{name}" if ranks is None else f"steps_{name}.step AS {name}")
+            joins += [] if ranks is None else [f"LEFT JOIN {ranks} AS steps_{name} ON steps_{name}.code = codes.{name}"]
+    return arrays, selected, joins
 
 
 def _reason(settings: Settings) -> str:
@@ -153,7 +163,12 @@ def known_hierarchies(database: Database, view_number: int, settings: Settings) 
 
 
 def load_members(
-    database: Database, view_number: int, settings: Settings, templates: list[Attribute]
+    database: Database,
+    view_number: int,
+    settings: Settings,
+    templates: list[Attribute],
+    former: str | None = None,
+    least_rows: int = 0,
 ) -> tuple[Microdata, NDArray[np.int64], NDArray[np.bool_]]:
     """Read the members' codes and classes into arrays that are indexed by row number.
 
@@ -170,7 +185,7 @@ def load_members(
     present : bool, shape (n,)
         Whether a row number is in use; codes of others have no meaning.
     """
-    selected, joins = ["members.row", "coalesce(members.class, -1) AS class"], []
+    selected, joins = ["members.row", "coalesce(members.class, -1) AS class", "members.present"], []
     for place, attribute in enumerate(templates):
         for name in _code_columns(place, attribute):
             column = f"members.{name}"
@@ -182,10 +197,13 @@ def load_members(
         if isinstance(attribute, NumericAttribute):
             selected.append(f"members.low_{place} IS NULL AS missing_{place}")
     of_models, joined = reading(database, settings.model, members_table(view_number), "members")
-    source = f"{members_table(view_number)} AS members {' '.join(joins + joined)}"
+    relation = f"SELECT *, true AS present FROM {members_table(view_number)}"
+    if former is not None:
+        relation += f" UNION ALL BY NAME SELECT *, false AS present FROM {former}"
+    source = f"({relation}) AS members {' '.join(joins + joined)}"
     data = database.numpy(f"SELECT {', '.join(selected + of_models)} FROM {source}")
     rows = data["row"]
-    n = int(rows.max(initial=-1)) + 1
+    n = max(int(rows.max(initial=-1)) + 1, least_rows)
 
     def by_row(values: Any, dtype: Any, absent: int = 0) -> Any:
         array = np.full(n, absent, dtype)
@@ -207,7 +225,7 @@ def load_members(
         places[rows] = np.arange(len(rows))
         sensitive = sensitive.take(places)
     microdata = Microdata(attributes, encoding_of(attributes, settings.weights_in_order(), n), sensitive)
-    return microdata, by_row(data["class"], np.int64, -1), by_row(np.ones(len(rows), bool), bool)
+    return microdata, by_row(data["class"], np.int64, -1), by_row(data["present"], bool)
 
 
 def update_members(database: Database, view_number: int, moved: NDArray[np.int64], labels: NDArray[np.int64]) -> None:
@@ -218,6 +236,24 @@ def update_members(database: Database, view_number: int, moved: NDArray[np.int64
         "FROM moved WHERE members.row = moved.row"
     )
     database.unregister("moved")
+
+
+def update_waiting(database: Database, view_number: int, waiting: pa.Table) -> None:
+    """Say which members wait, since when and why: ``row``, ``since``, ``reason``.
+
+    Whoever has a class does not wait; who waited already does so since then.
+    """
+    table = members_table(view_number)
+    database.execute(
+        f"UPDATE {table} SET waiting_since = NULL, waiting_reason = NULL "
+        "WHERE class IS NOT NULL AND waiting_since IS NOT NULL"
+    )
+    database.register("waiting_members", waiting)
+    database.execute(
+        f"UPDATE {table} AS members SET waiting_since = coalesce(members.waiting_since, waiting.since), "
+        "waiting_reason = waiting.reason FROM waiting_members AS waiting WHERE members.row = waiting.row"
+    )
+    database.unregister("waiting_members")
 
 
 def remove_members(database: Database, view_number: int, rows: NDArray[np.int64]) -> None:

@@ -9,14 +9,21 @@ from sqlglot import exp
 
 from kanon_duck.catalog.columns import CLASS, FROM_RELEASE, private_names, released_columns
 from kanon_duck.catalog.settings import Settings
-from kanon_duck.catalog.tables import classes_table, members_table, released_table
+from kanon_duck.catalog.tables import classes_table, released_table
 from kanon_duck.catalog.views import now
 from kanon_duck.encoding.loss import average_class_size
 from kanon_duck.encoding.microdata import Attribute, NumericAttribute
 from kanon_duck.errors import KanonError
 from kanon_duck.privacy.check import class_sizes, released_measures
 from kanon_duck.privacy.diversity import measure, persons
-from kanon_duck.release.classes import Ended, class_losses, class_summary, least_diversity, released_people
+from kanon_duck.release.classes import (
+    Ended,
+    class_losses,
+    class_summary,
+    least_diversity,
+    released_people,
+    released_rows,
+)
 from kanon_duck.runtime.call import Row
 from kanon_duck.runtime.database import Database
 
@@ -69,15 +76,15 @@ def _rows(view_number: int, settings: Settings, release: int) -> exp.Select:
     first = exp.column("from_release").eq(release)
     classes = exp.select("*").from_(exp.to_table(classes_table(view_number))).where(first)
     own = private_names(settings, "sensitive", "kept")
-    members = (
+    rows = (
         exp.select("reader_class", "class", *own)
-        .from_(exp.to_table(members_table(view_number)))
+        .from_(f"{released_rows(view_number, settings)} AS released", dialect="duckdb")
         .join(classes.subquery(), using=["class"])
         .order_by("reader_class", *own)  # lists grow fast where their elements follow each other
     )
     lists = {name: f"list({name} ORDER BY {', '.join(own)})" for name in own} or {"one_each": "range(count(*))"}
     together = exp.select("min(class) AS class", *(f"{made} AS {name}" for name, made in lists.items()))
-    together = together.from_(members.subquery()).group_by("reader_class")
+    together = together.from_(rows.subquery()).group_by("reader_class")
     in_order = (
         exp.select("*")
         .from_(together.subquery())
@@ -166,6 +173,8 @@ class PeopleCounts:
         Rows that are in another class although their quasi-identifiers are the same.
     waiting, suppressed : int
         Rows of the source that the release holds back until they can be shown, and left out for quality.
+    counterfeits : int
+        Released rows of nobody.
     """
 
     inserted: int = 0
@@ -174,6 +183,7 @@ class PeopleCounts:
     moved: int = 0
     waiting: int = 0
     suppressed: int = 0
+    counterfeits: int = 0
 
 
 def describe_release(
@@ -194,7 +204,6 @@ def describe_release(
         "rows": sizes.rows,
         "classes": sizes.classes,
         **asdict(counts),
-        "counterfeits": 0,
         "k_achieved": k_achieved,
         "l_achieved": l_achieved,
         "max_frequency": max_frequency,

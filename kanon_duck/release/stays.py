@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from kanon_duck.catalog.columns import private_names, released_columns
 from kanon_duck.catalog.settings import Settings
 from kanon_duck.catalog.tables import classes_table, members_table, stays_table, versions_table, vulnerable_table
-from kanon_duck.intake.hashing import hash_of, typed_columns
+from kanon_duck.intake.hashing import person
 from kanon_duck.release.classes import Ended, released_people
+from kanon_duck.release.slots import slot_rows
 from kanon_duck.runtime.arrow import numbers
 from kanon_duck.runtime.database import Database
 
@@ -24,11 +25,6 @@ from kanon_duck.runtime.database import Database
 def has_history(settings: Settings) -> bool:
     """Whether people can be known again: without a key they cannot, and with a unit a row is no person."""
     return bool(settings.key) and settings.model.unit is None
-
-
-def person(settings: Settings) -> str:
-    """SQL for the number of a person, which is the same in all releases."""
-    return hash_of(typed_columns(settings, "key", "sensitive", "kept"))
 
 
 def own_columns(settings: Settings) -> list[str]:
@@ -85,6 +81,11 @@ def end_versions(database: Database, settings: Settings, ended: Ended) -> None:
         f"INSERT INTO {stays_table(ended.view_number)} BY NAME SELECT {person(settings)} AS person, {own} "
         f"FROM {members_table(ended.view_number)} JOIN {classes} USING (class)"
     )
+    if settings.has_counterfeits:  # rows of nobody: their person is NULL
+        database.execute(
+            f"INSERT INTO {stays_table(ended.view_number)} BY NAME SELECT NULL AS person, {own} "
+            f"FROM {slot_rows(ended.view_number, settings)} JOIN {classes} USING (class) WHERE NOT is_held"
+        )
     database.execute(
         f"INSERT INTO {versions_table(ended.view_number)} BY NAME "
         f"SELECT {cells}, CAST({int(ended.release)} AS BIGINT) AS to_release FROM {ended.one_of_each()}"

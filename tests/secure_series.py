@@ -10,7 +10,8 @@ import numpy as np
 from kanon_duck.encoding.codes import Encoding
 from kanon_duck.secure.bounds import Bounds
 from kanon_duck.secure.certificates import assignment, certificates
-from kanon_duck.secure.release import Changes, Release, first_release, next_release
+from kanon_duck.secure.people import Changes
+from kanon_duck.secure.release import Release, first_release, next_release
 from kanon_duck.secure.settings import Settings
 from kanon_duck.secure.state import NONE, State
 from tests.secure_intruder import Releases, agrees, possible_by_product, possible_values
@@ -45,7 +46,9 @@ def random_bounds(generator: np.random.Generator) -> Bounds:
         values = int(generator.integers(3, 6))
         return Bounds(k, np.arange(values)[:, None], np.array([generator.integers(2, 4)]))
     if kind == 2:
-        return Bounds(k, np.array([[a, b] for a in range(3) for b in range(2)]), np.array([generator.integers(2, 4), 2]))
+        return Bounds(
+            k, np.array([[a, b] for a in range(3) for b in range(2)]), np.array([generator.integers(2, 4), 2])
+        )
     return Bounds(k, np.array([[a] for a in range(3) for _ in range(2)]), np.array([generator.integers(2, 4)]))
 
 
@@ -61,9 +64,9 @@ def random_series(seed: int, most_releases: int = 5) -> Outcome | None:
     )
     grows = generator.random() < 0.4  # many newcomers, and counterfeits that let them in: daughters come about
     if grows:
-        bounds = replace(bounds, k=2, required=np.minimum(bounds.required, 2))
+        bounds = replace(bounds, k=int(generator.integers(2, 5)), required=np.minimum(bounds.required, 2))
         settings = replace(settings, on_delete="counterfeit", reserve=1.0)
-    people = int(generator.integers(5, 8) if grows else generator.integers(6, 13))
+    people = int(bounds.k + generator.integers(2, 6) if grows else generator.integers(6, 13))
     skew = generator.dirichlet(np.ones(bounds.tuples) * 3)
     most = 60
     value = generator.choice(bounds.tuples, most, p=skew)
@@ -142,18 +145,18 @@ def _publish(outcome: Outcome, release: Release, value: np.ndarray) -> None:
     outcome.waiting += int(np.count_nonzero(release.reason))
 
 
-def below_bound(
-    outcome: Outcome, intruder: Callable[[Releases], dict[int, set[int]]] = possible_values
-) -> list[int]:
+def below_bound(outcome: Outcome, intruder: Callable[[Releases], dict[int, set[int]]] = possible_values) -> list[int]:
     """People for whom too few values stay possible, or too few rows of one of their classes."""
     bounds, found = outcome.bounds, []
     for person, values in intruder(outcome.releases).items():
         assert int(outcome.value[person]) in values
-        rows = min(
-            sum(count for value, count in contents.items() if value in values)
+        classes = [
+            contents
             for people, contents in zip(outcome.releases.people, outcome.releases.values, strict=True)
             if person in people
-        )
+        ]
+        # rows that all classes of the person have in common, by value
+        rows = sum(min(contents[value] for contents in classes) for value in values)
         different = [len(set(column)) for column in bounds.attribute_values[sorted(values)].T]
         if rows < bounds.k or any(have < need for have, need in zip(different, bounds.required, strict=True)):
             found.append(person)

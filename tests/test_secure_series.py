@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from kanon_duck.encoding.codes import Encoding
-from kanon_duck.secure import certificates, release, splits
+from kanon_duck.secure import certificates, placing, plan, splits
 from kanon_duck.secure.bounds import Bounds
 from kanon_duck.secure.certificates import Failures
 from kanon_duck.secure.pool import Waiting
@@ -49,14 +49,14 @@ def _any_base_slot(state: State, _empties: np.ndarray, planned: np.ndarray) -> n
 
 
 def _company_without_a_changed_slot(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(release, "doors", _any_base_slot)
+    patch.setattr(placing, "doors", _any_base_slot)
     patch.setattr(certificates, "unchanged", lambda _state, slots: np.zeros(len(slots), bool))
 
 
 def _moves_without_the_link_rule(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(release, "failures", _everything_passes)
+    patch.setattr(plan, "failures", _everything_passes)
     patch.setattr(certificates, "failures", _everything_passes)
-    pool_of = release.pool_of
+    pool_of = placing.pool_of
 
     def with_everything(state: State, person: np.ndarray, value: np.ndarray, bounds: Bounds, *more: Any) -> Waiting:
         pool = pool_of(state, person, value, bounds, *more)
@@ -65,7 +65,7 @@ def _moves_without_the_link_rule(patch: pytest.MonkeyPatch) -> None:
         stops = bounds.tuples * np.arange(1, known + 1)
         return replace(pool, allowed_stops=stops, allowed=everything)
 
-    patch.setattr(release, "pool_of", with_everything)
+    patch.setattr(placing, "pool_of", with_everything)
 
 
 def _splits_without_the_check(patch: pytest.MonkeyPatch) -> None:

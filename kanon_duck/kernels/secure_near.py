@@ -55,34 +55,30 @@ def find_near(codes, caps, weights, value, reach, alike, distances, found):
 
 @njit(**INNER)
 def shares_enough(
-    value, own_begin, own_end, allowed, begin, end, offered, counts, attribute_values, required, k
+    value, own_begin, own_end, allowed, allowed_counts, begin, end, offered, counts, attribute_values, required, k
 ):  # fmt: skip
     """Whether a person's own value and those that are both allowed and offered are diverse enough, in k rows."""
     rows = 1
     for attribute in range(-1, required.size):
         different = 1
-        at, place = own_begin, begin
-        while place < end:
+        at = own_begin
+        for place in range(begin, end):
             while at < own_end and allowed[at] < offered[place]:
                 at += 1
-            common = offered[place] == value or (at < own_end and allowed[at] == offered[place])
-            if common and attribute < 0:
-                rows += counts[place]
-            elif common:
-                # is it the first with what it says of the attribute?
-                own = attribute_values[offered[place], attribute]
-                new = own != attribute_values[value, attribute]
-                before, earlier = begin, own_begin
-                while new and before < place:
-                    while earlier < own_end and allowed[earlier] < offered[before]:
-                        earlier += 1
-                    if (earlier < own_end and allowed[earlier] == offered[before]) and attribute_values[
-                        offered[before], attribute
-                    ] == own:
-                        new = False
-                    before += 1
-                different += new
-            place += 1
+            if at == own_end or allowed[at] != offered[place]:
+                continue
+            if attribute < 0:
+                rows += min(counts[place], allowed_counts[at])
+                continue
+            own = attribute_values[offered[place], attribute]
+            new = own != attribute_values[value, attribute]
+            earlier = own_begin
+            for before in range(begin, place):
+                while earlier < at and allowed[earlier] < offered[before]:
+                    earlier += 1
+                common = allowed[earlier] == offered[before]
+                new &= not (common and attribute_values[offered[before], attribute] == own)
+            different += new
         if attribute >= 0 and different < required[attribute]:
             return False
     return rows >= k
@@ -90,7 +86,7 @@ def shares_enough(
 
 @njit(nogil=True, cache=True, no_cfunc_wrapper=True)
 def find_homes(
-    codes, caps, weights, value, known, allowed_stops, allowed, former_root, position, low, high, people, root,
+    codes, caps, weights, value, known, allowed_stops, allowed, allowed_counts, former_root, position, low, high, people, root,
     cohort_position, empty_stops, empty, takes, offer_stops, offered, counts, attribute_values, required, k, reach,
     fills, distances, found,
 ):  # fmt: skip
@@ -98,8 +94,8 @@ def find_homes(
 
     Parameters
     ----------
-    codes, value, known, allowed_stops, allowed, low, high, people, empty_stops, empty, takes
-        See ``Pool``.
+    codes, value, known, allowed_stops, allowed, allowed_counts, low, high, people, empty_stops, empty, takes
+        See ``Pool`` and ``Cohorts``.
     former_root : int64, shape (known people,)
         The cohort that each one's last cohort descends from.
     position : int64, shape (n,); cohort_position : int64, shape (cohorts,)
@@ -137,7 +133,7 @@ def find_homes(
                 number = known[person] - 1
                 if former_root[number] == root[cohort] or not shares_enough(
                     value[person], allowed_stops[number - 1] if number > 0 else 0, allowed_stops[number], allowed,
-                    offer_stops[cohort - 1] if cohort > 0 else 0, offer_stops[cohort], offered, counts,
+                    allowed_counts, offer_stops[cohort - 1] if cohort > 0 else 0, offer_stops[cohort], offered, counts,
                     attribute_values, required, k,
                 ):  # fmt: skip
                     continue

@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from kanon_duck.kernels import INNER, LANES
+from kanon_duck.kernels import INNER, LANES, ZERO
 from kanon_duck.kernels.anneal import accepts, below, best_exchange, pair_cost
 from kanon_duck.kernels.simd import load, maximum, minimum, weigh
 
@@ -32,8 +32,8 @@ class Pool(NamedTuple):
         What the value says of each attribute, numbered from 0.
     known : int64, shape (n,)
         0 for one who has never been in a release; else 1 + the place among those who have.
-    allowed_stops, allowed : int64
-        For each of those, values besides the own that all former slots can have, rising.
+    allowed_stops, allowed, allowed_counts : int64
+        For each of those, values that all former slots can have, rising, and in how many rows.
     required : int64, shape (attributes,); k : int
         See ``Bounds``.
     near : int32, shape (n, neighbours)
@@ -50,6 +50,7 @@ class Pool(NamedTuple):
     known: NDArray
     allowed_stops: NDArray
     allowed: NDArray
+    allowed_counts: NDArray
     required: NDArray
     k: int
     near: NDArray
@@ -119,11 +120,8 @@ class Hosts(NamedTuple):
 
 
 @njit(**INNER)
-def may_have(person, value, own, known, allowed_stops, allowed):
-    """Whether all former slots of a person can have a value, or it is the person's own."""
-    if own == value:
-        return True
-    number = known[person] - 1
+def rows_with(number, value, allowed_stops, allowed, allowed_counts):
+    """In how many rows all former slots of a person can have a value."""
     begin = allowed_stops[number - 1] if number > 0 else 0
     end = allowed_stops[number]
     while begin < end:
@@ -132,7 +130,9 @@ def may_have(person, value, own, known, allowed_stops, allowed):
             begin = middle + 1
         else:
             end = middle
-    return begin < allowed_stops[number] and allowed[begin] == value
+    if begin < allowed_stops[number] and allowed[begin] == value:
+        return allowed_counts[begin]
+    return ZERO
 
 
 @njit(**INNER)
@@ -159,28 +159,33 @@ def lacking(members, host, size, traits, known, required, k, seen):
 @njit(**INNER)
 def lacking_for(person, pool, members, host, size, seen):
     """The same for one of a group who has been in a release: what all former slots can have counts."""
-    own = pool.value[person]
+    number = pool.known[person] - 1
     rows = 1
-    for other in range(size):
-        member = members[host, other]
-        rows += pool.known[member] == 0 and may_have(
-            person, pool.value[member], own, pool.known, pool.allowed_stops, pool.allowed
-        )
-    lacks = pool.k - rows
-    for attribute in range(pool.required.size):
+    for attribute in range(-1, pool.required.size):
         seen[0] += 1
         stamp = seen[0]
-        seen[pool.traits[person, attribute] + 1] = stamp
         different = 1
-        for other in range(size):
-            member = members[host, other]
-            trait = pool.traits[member, attribute] + 1
-            if pool.known[member] == 0 and seen[trait] != stamp:
-                if may_have(person, pool.value[member], own, pool.known, pool.allowed_stops, pool.allowed):
-                    seen[trait] = stamp
-                    different += 1
-        lacks = max(lacks, pool.required[attribute] - different)
-    return lacks
+        if attribute >= 0:
+            seen[pool.traits[person, attribute] + 1] = stamp
+        for position in range(size):
+            member = members[host, position]
+            if pool.known[member] > 0:
+                continue
+            found = rows_with(number, pool.value[member], pool.allowed_stops, pool.allowed, pool.allowed_counts)
+            if found == 0:
+                continue
+            if attribute < 0:
+                equal = 0
+                for earlier in range(position):
+                    other = members[host, earlier]
+                    equal += pool.known[other] == 0 and pool.value[other] == pool.value[member]
+                rows += equal < found
+            elif seen[pool.traits[member, attribute] + 1] != stamp:
+                seen[pool.traits[member, attribute] + 1] = stamp
+                different += 1
+        if attribute >= 0:
+            rows = min(rows, pool.k + different - pool.required[attribute])
+    return pool.k - rows
 
 
 @njit(**INNER)
@@ -235,7 +240,7 @@ def group_loss(pool, members, host, size, guidance, seen):
 
 @njit(**INNER)
 def fill(value, known, cohorts, members, host, size):
-    """How many empty slots of a cohort its members fill, how many of them are new, what is not saved, and if it hides."""
+    """How many empty slots of a cohort its members fill, how many are new, what is not saved, and if it hides."""
     count, new, left, hidden = 0, 0, 0.0, False
     begin = cohorts.empty_stops[host - 1] if host > 0 else 0
     for position in range(begin, cohorts.empty_stops[host]):
@@ -351,10 +356,10 @@ def is_home(known, homes, person, host):
     """Whether an open cohort may take a person, as far as is known beforehand."""
     if known[person] == 0:
         return True
+    found = False
     for nth in range(homes.shape[1]):
-        if homes[person, nth] == host:
-            return True
-    return False
+        found |= homes[person, nth] == host
+    return found
 
 
 @njit(**INNER)

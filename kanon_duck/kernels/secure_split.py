@@ -20,11 +20,15 @@ PASSES = 3
 
 
 @njit(**INNER)
-def is_sound(value, counts, side, begin, stop, which, k, attribute_values, required):
+def is_sound(value, counts, most, side, begin, stop, which, k, attribute_values, required):
     """Whether the slots that count on one side are k, with diverse enough values."""
     rows = 0
     for slot in range(begin, stop):
-        rows += side[slot] == which and counts[slot]
+        if side[slot] == which and counts[slot]:
+            equal = 0
+            for earlier in range(begin, slot):
+                equal += side[earlier] == which and counts[earlier] and value[earlier] == value[slot]
+            rows += equal < most[slot]
     if rows < k:
         return False
     for attribute in range(required.size):
@@ -83,17 +87,17 @@ def put(unit, side, begin, stop, leader, which):
 
 
 @njit(**INNER)
-def may_part(value, counts, side, begin, stop, both, k, attribute_values, required):
+def may_part(value, counts, most, side, begin, stop, both, k, attribute_values, required):
     """Whether what goes is sound, and what stays, where that is in question."""
-    return is_sound(value, counts, side, begin, stop, 1, k, attribute_values, required) and (
-        not both or is_sound(value, counts, side, begin, stop, 0, k, attribute_values, required)
+    return is_sound(value, counts, most, side, begin, stop, 1, k, attribute_values, required) and (
+        not both or is_sound(value, counts, most, side, begin, stop, 0, k, attribute_values, required)
     )
 
 
 @njit(nogil=True, cache=True, no_cfunc_wrapper=True)
 def find_parts(
-    codes, caps, weights, begins, stops, row, value, counts, unit, hides, movable, both, k, attribute_values, required,
-    hidden_price, least_gain, side, best_side, lean, ordered, gains,
+    codes, caps, weights, begins, stops, row, value, counts, most, unit, hides, movable, both, k, attribute_values,
+    required, hidden_price, least_gain, side, best_side, lean, ordered, gains,
 ):  # fmt: skip
     """Find for each cohort the parts with the least loss.
 
@@ -108,9 +112,11 @@ def find_parts(
         Row of the person who holds each, or NO_ROW.
     value : int64; counts, hides, movable : bool, shape (slots,)
         Whether it counts for soundness, keeps its cohort from being shown, and may go.
+    most : int64, shape (slots,)
+        Of those with the slot's value, so many count as rows.
     unit : int64, shape (slots,)
         The slot, by its place here, with which it goes.
-    both : bool, shape (cohorts,)
+    both : bool
     k, attribute_values, required
         See ``Bounds``.
     hidden_price, least_gain : float
@@ -147,7 +153,7 @@ def find_parts(
                 lean[slot] = 0.0
                 if row[slot] != NO_ROW:
                     lean[slot] = pair_cost(codes, row[seed], row[slot], caps, weights)
-                    if both[cohort]:
+                    if both:
                         lean[slot] -= pair_cost(codes, row[far], row[slot], caps, weights)
             # try every beginning of this order
             side[begin:stop] = 0
@@ -160,7 +166,7 @@ def find_parts(
                         nearest, least = slot, lean[slot]
                 put(unit, side, begin, stop, nearest, 1)
                 tried += 1
-                if not may_part(value, counts, side, begin, stop, both[cohort], k, attribute_values, required):
+                if not may_part(value, counts, most, side, begin, stop, both, k, attribute_values, required):
                     continue
                 loss = side_loss(codes, caps, weights, row, hides, side, begin, stop, 0, hidden_price)
                 loss += side_loss(codes, caps, weights, row, hides, side, begin, stop, 1, hidden_price)
@@ -181,7 +187,7 @@ def find_parts(
                 loss = side_loss(codes, caps, weights, row, hides, side, begin, stop, 0, hidden_price)
                 loss += side_loss(codes, caps, weights, row, hides, side, begin, stop, 1, hidden_price)
                 if loss < best and may_part(
-                    value, counts, side, begin, stop, both[cohort], k, attribute_values, required
+                    value, counts, most, side, begin, stop, both, k, attribute_values, required
                 ):
                     best, improved = loss, True
                 else:

@@ -92,17 +92,27 @@ def sound_cohorts(state: State, bounds: Bounds, offered: Offer) -> NDArray[np.bo
     return (rows >= bounds.k) & bounds.diverse(cohort, offered.keys % bounds.tuples, state.cohorts)
 
 
-def sound_daughters(state: State, offered: Offer) -> NDArray[np.bool_]:
-    """Which cohorts have only base slots that can be exchanged with one another.
+def sound_daughters(state: State, bounds: Bounds, offered: Offer) -> NDArray[np.bool_]:
+    """Which cohorts have base slots that can all be exchanged with one another, in enough rows of each class they were in.
 
-    Those of a daughter can, if the other cohort offers all their values; others always can.
+    Guarantee: a daughter is sound only if the other cohort offers all its values, and k rows have the same values in
+    both. Cohorts that are no daughters always are.
     """
     daughter = (state.origin[state.cohort] != NONE) & (state.witness == NONE)
     cohort = state.cohort[daughter]
     missing = offered.count(state.cohort[state.origin[cohort]], state.value[daughter]) == 0
     sound = np.ones(state.cohorts, bool)
     sound[cohort[missing]] = False
+    daughters = np.flatnonzero(state.origin != NONE)
+    sound[daughters[rows_in_both(state, offered, daughters) < bounds.k]] = False
     return sound
+
+
+def rows_in_both(state: State, offered: Offer, daughters: Integers) -> Integers:
+    """Static base slots that daughters and the cohorts they parted from have in common, by value."""
+    which, value, count = offered.expanded(daughters)
+    other = offered.count(state.cohort[state.origin[daughters]][which], value)
+    return np.bincount(which, np.minimum(count, other), minlength=len(daughters)).astype(np.int64)
 
 
 def roots(state: State) -> Integers:
@@ -127,6 +137,8 @@ class Links:
         From 0.
     of_group, values : int64, shape (pairs,)
         The values possible for each group, its own included; by group.
+    rows : int64, shape (groups,)
+        Rows with these values that all its cohorts have in common, and its own.
     sound : bool, shape (groups,)
     """
 
@@ -134,33 +146,41 @@ class Links:
     group: Integers
     of_group: Integers
     values: Integers
+    rows: Integers
     sound: NDArray[np.bool_]
 
 
 def examine_links(state: State, bounds: Bounds, offered: Offer, static: NDArray[np.bool_]) -> Links:
     """Find what is possible for those who have held linked slots.
 
-    Guarantee: a group is sound only if its slots lie in cohorts of different roots, k rows of each of these have
-    values that all of them offer, and these values and the group's own are diverse enough.
+    Guarantee: a group is sound only if its slots lie in cohorts of different roots, k rows have the same values in all
+    of these, and the values that all of them offer, with the group's own, are diverse enough.
     """
     slots = np.flatnonzero(~static)
     slots = slots[np.argsort(state.link[slots], kind="stable")]
     _, first, group = np.unique(state.link[slots], return_index=True, return_inverse=True)
-    groups, size = len(first), np.bincount(group, minlength=len(first))
-    which, value, count = offered.expanded(state.cohort[slots])
+    groups, cohort = len(first), state.cohort[slots]
+    # whoever holds a base slot of a daughter was in the other cohort before
+    parted = (state.witness[slots] == NONE) & (state.origin[cohort] != NONE)
+    been_in = np.concatenate([cohort, state.cohort[state.origin[cohort[parted]]]])
+    of_group = np.concatenate([group, group[parted]])
+    size = np.bincount(of_group, minlength=groups)
+    which, value, count = offered.expanded(been_in)
     # values that every cohort of the group offers
-    keys, times = np.unique(group[which] * bounds.tuples + value, return_counts=True)
-    keys = keys[times == size[keys // bounds.tuples]]
+    keys, place, times = np.unique(of_group[which] * bounds.tuples + value, return_inverse=True, return_counts=True)
+    least = np.full(len(keys), np.iinfo(np.int64).max)
+    np.minimum.at(least, place, count)
+    common = times == size[keys // bounds.tuples]
+    keys, least = keys[common], least[common]
     own = np.arange(groups) * bounds.tuples + state.value[slots[first]]
     pairs = np.union1d(keys, own)
     sound = bounds.diverse(pairs // bounds.tuples, pairs % bounds.tuples, groups)
-    common = np.isin(group[which] * bounds.tuples + value, pairs)
-    rows = 1 + np.bincount(which[common], count[common], minlength=len(slots))
-    np.logical_and.at(sound, group, rows >= bounds.k)
+    rows = 1 + np.bincount(keys // bounds.tuples, least, minlength=groups).astype(np.int64)
+    sound &= rows >= bounds.k
     root = roots(state)[state.cohort[slots]]
     different = np.bincount(np.unique(group * state.cohorts + root) // max(state.cohorts, 1), minlength=groups)
-    sound &= different == size
-    return Links(slots, group, pairs // bounds.tuples, pairs % bounds.tuples, sound)
+    sound &= different == np.bincount(group, minlength=groups)
+    return Links(slots, group, pairs // bounds.tuples, pairs % bounds.tuples, rows, sound)
 
 
 @dataclass(frozen=True)
@@ -192,7 +212,7 @@ def failures(state: State, bounds: Bounds) -> Failures:
     bad = np.zeros(state.cohorts, bool)
     used = np.bincount(state.cohort[state.witness == NONE], minlength=state.cohorts) > 0
     bad[used & ~sound_cohorts(state, bounds, offered)] = True
-    lost = np.flatnonzero(~sound_daughters(state, offered))
+    lost = np.flatnonzero(~sound_daughters(state, bounds, offered))
     bad[lost] = True
     bad[state.cohort[state.origin[lost]]] = True
     witness = np.concatenate([state.witness[state.witness != NONE], state.origin[state.origin != NONE]])
@@ -238,8 +258,8 @@ class Certificates:
     values : int64
         Codes of tuples, rising; the person's own is among them.
     candidates : int64, shape (people,)
-        Rows of the person's class that have one of these values: of its base slots and the person's own, so at least
-        so many.
+        Rows that have one of these values in every class that the person was in: at least so many, of its base slots,
+        and of each value no more than the class with fewest has.
     """
 
     person: Integers
@@ -269,8 +289,10 @@ def certificates(state: State, bounds: Bounds, people: Integers) -> Certificates
     key = group_of_slot[slot[which]] * bounds.tuples + value
     stays = ~is_linked[which] | np.isin(key, links.of_group * bounds.tuples + links.values)
     own = offered.count(state.cohort[slot], state.value[slot])
-    own_row = (~static[slot] | (state.witness[slot] != NONE)).astype(np.int64)
-    candidates = np.bincount(which[stays], count[stays], minlength=len(people)).astype(np.int64) + own_row
+    candidates = np.bincount(which, count, minlength=len(people)).astype(np.int64) + (rule == COMPANY)
+    in_daughter = np.flatnonzero((rule == PERMUTATION) & (state.origin[state.cohort[slot]] != NONE))
+    candidates[in_daughter] = rows_in_both(state, offered, state.cohort[slot[in_daughter]])
+    candidates[is_linked] = links.rows[group_of_slot[slot[is_linked]]]
     pairs = which[stays] * bounds.tuples + value[stays]
     alone = own == 0
     pairs = np.union1d(pairs, np.flatnonzero(alone) * bounds.tuples + state.value[slot[alone]])

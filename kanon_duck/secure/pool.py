@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from kanon_duck.clustering.order import order
 from kanon_duck.encoding.codes import Encoding
-from kanon_duck.kernels.secure_near import find_homes, find_near
 from kanon_duck.kernels import LANES
+from kanon_duck.kernels.secure_near import find_homes, find_near
 from kanon_duck.kernels.secure_pool import NO_CANDIDATE, Cohorts, Hosts, Pool, anneal_pool, fill_host_losses
 from kanon_duck.runtime.parallel import Checkpoint, run
 from kanon_duck.secure.bounds import Bounds
@@ -57,8 +57,8 @@ class Waiting:
         What it costs that one waits, in units of loss.
     known : int64, shape (n,)
         0 for one who was never in a release; else 1 + the place among those who were.
-    allowed_stops, allowed : int64
-        Of those who were: values besides the own that all former slots can have.
+    allowed_stops, allowed, allowed_counts : int64
+        Of those who were: values that all former slots can have, and in how many rows.
     former_root : int64
         Of those who were: the cohort that the last one descends from.
     """
@@ -69,6 +69,7 @@ class Waiting:
     known: Integers
     allowed_stops: Integers
     allowed: Integers
+    allowed_counts: Integers
     former_root: Integers
 
     def take(self, chosen: Integers) -> Waiting:
@@ -85,6 +86,7 @@ class Waiting:
             renumbered,
             stops,
             self.allowed[places],
+            self.allowed_counts[places],
             self.former_root[numbers],
         )
 
@@ -250,14 +252,12 @@ def _place_window(
         return np.full(0, -1), np.full(0, -1)
     codes = encoding.codes.take(waiting.person, axis=0)
     near = np.empty((n, NEIGHBOURS), np.int32)
-    find_near(
-        codes, encoding.caps, encoding.weights, waiting.value, WINDOW, ALIKE, np.full(near.shape, np.inf), near
-    )
+    find_near(codes, encoding.caps, encoding.weights, waiting.value, WINDOW, ALIKE, np.full(near.shape, np.inf), near)
     pause()
     homes = np.full((n, FILLS + COMPANIES), NO_CANDIDATE, np.int32)
     find_homes(
         codes, encoding.caps, encoding.weights, waiting.value, waiting.known, waiting.allowed_stops, waiting.allowed,
-        waiting.former_root, rank, cohorts.low, cohorts.high, cohorts.people, cohorts.root, cohort_rank,
+        waiting.allowed_counts, waiting.former_root, rank, cohorts.low, cohorts.high, cohorts.people, cohorts.root, cohort_rank,
         cohorts.empty_stops, cohorts.empty, cohorts.takes, cohorts.offer_stops, cohorts.offered, cohorts.counts,
         bounds.attribute_values, bounds.required, bounds.k, 2 * WINDOW, FILLS, np.full(homes.shape, np.inf), homes,
     )  # fmt: skip
@@ -265,7 +265,7 @@ def _place_window(
     traits = bounds.traits(waiting.value)
     pool = Pool(
         codes, encoding.caps, encoding.weights, waiting.price, waiting.value, traits, waiting.known,
-        waiting.allowed_stops, waiting.allowed, bounds.required, bounds.k, near, homes,
+        waiting.allowed_stops, waiting.allowed, waiting.allowed_counts, bounds.required, bounds.k, near, homes,
     )  # fmt: skip
     opened = Cohorts(
         cohorts.low, cohorts.high, cohorts.people, cohorts.empty_stops, cohorts.empty, cohorts.hiding, cohorts.saving,

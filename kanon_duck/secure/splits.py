@@ -5,24 +5,19 @@ Guarantee: a split is made only if everybody keeps a certificate.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kanon_duck.encoding.codes import Encoding
-from kanon_duck.kernels.secure_split import NO_ROW, find_parts
+from kanon_duck.kernels.secure_split import find_parts
 from kanon_duck.secure.bounds import Bounds
 from kanon_duck.secure.certificates import Offer, failures, offer
+from kanon_duck.secure.prices import HIDDEN_PRICE, LEAST_GAIN
 from kanon_duck.secure.state import NONE, State, own_copy, with_cohorts
 
 Integers = NDArray[np.int64]
-
-HIDDEN_PRICE = 3.0
-"""What a person costs who is not shown, in loss of a row."""
-
-LEAST_GAIN = 0.1
-"""What a split must lower the loss by."""
 
 
 @dataclass(frozen=True)
@@ -73,14 +68,11 @@ def base_splits(
     unit = np.where(state.witness[slots] == NONE, slots, state.witness[slots])
     cohorts = np.flatnonzero(chosen)
     side, gains = best_parts(
-        state, encoding, bounds, hiding, slots, state.cohort[slots], unit, counts[slots],
-        state.witness[slots] == NONE, np.ones(len(cohorts), bool),
-    )  # fmt: skip
+        state, encoding, bounds, hiding, slots, unit, counts[slots], state.witness[slots] == NONE, state.origin, True
+    )
     parting = cohorts[gains > 0]
     goes = (side == 1) & np.isin(state.cohort[slots], parting)
-    return Split(
-        parting, state.origin[parting], slots[goes], np.searchsorted(parting, state.cohort[slots[goes]])
-    )
+    return Split(parting, state.origin[parting], slots[goes], np.searchsorted(parting, state.cohort[slots[goes]]))
 
 
 def daughters(
@@ -114,8 +106,8 @@ def daughters(
     everything = _slots_of(state, chosen)
     cohorts = np.flatnonzero(chosen)
     side, gains = best_parts(
-        state, encoding, bounds, hiding, everything, state.cohort[everything], everything,
-        movable[everything] & static[everything], movable[everything], np.zeros(len(cohorts), bool),
+        state, encoding, bounds, hiding, everything, everything, movable[everything] & static[everything],
+        movable[everything], of_cohort, False,
     )  # fmt: skip
     parting = cohorts[gains > 0]
     goes = (side == 1) & np.isin(state.cohort[everything], parting)
@@ -141,24 +133,48 @@ def best_parts(
     bounds: Bounds,
     hiding: NDArray[np.bool_],
     slots: Integers,
-    cohort: Integers,
     unit: Integers,
     counts: NDArray[np.bool_],
     movable: NDArray[np.bool_],
-    both: NDArray[np.bool_],
+    origin: Integers,
+    both: bool,
 ) -> tuple[NDArray[np.int8], NDArray[np.float64]]:
-    """Side of each slot, and what each cohort's loss falls by."""
-    n = len(slots)
+    """The best parts of some cohorts.
+
+    Parameters
+    ----------
+    slots : int64, shape (n,)
+        By cohort.
+    unit : int64, shape (n,)
+        The slot with which each goes.
+    counts, movable : bool, shape (n,)
+        Whether each counts for soundness, and may go.
+    origin : int64, shape (cohorts,)
+        Witness of the part that goes, or NONE.
+    both : bool
+        Whether what stays must be sound too.
+
+    Returns
+    -------
+    side : int8, shape (n,)
+        1 for slots that go.
+    gains : float64, shape (cohorts among the slots,)
+        What the loss falls by, 0 for cohorts that stay whole.
+    """
+    n, cohort = len(slots), state.cohort[slots]
     numbers, begins = np.unique(cohort, return_index=True)
     stops = np.append(begins[1:], n)[: len(numbers)]
     place = np.zeros(state.slots, np.int64)
     place[slots] = np.arange(n)
-    row = np.where(state.holder[slots] >= 0, state.holder[slots], NO_ROW)
+    # rows that what goes has in common with the cohort that it was in before
+    most = np.full(n, n)
+    parting = origin[cohort] != NONE
+    most[parting] = offer(state, bounds).count(state.cohort[origin[cohort[parting]]], state.value[slots[parting]])
     side, best_side, gains = np.zeros(n, np.int8), np.zeros(n, np.int8), np.zeros(len(numbers))
     find_parts(
-        encoding.codes, encoding.caps, encoding.weights, begins, stops, row, state.value[slots], counts, place[unit],
-        hiding[slots], movable, both, bounds.k, bounds.attribute_values, bounds.required, HIDDEN_PRICE, LEAST_GAIN,
-        side, best_side, np.zeros(n), np.zeros(n, np.int64), gains,
+        encoding.codes, encoding.caps, encoding.weights, begins, stops, state.holder[slots], state.value[slots],
+        counts, most, place[unit], hiding[slots], movable, both, bounds.k, bounds.attribute_values, bounds.required,
+        HIDDEN_PRICE, LEAST_GAIN, side, best_side, np.zeros(n), np.zeros(n, np.int64), gains,
     )  # fmt: skip
     return best_side, gains
 

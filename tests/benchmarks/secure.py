@@ -33,7 +33,8 @@ from kanon_duck.runtime.call import Call
 from kanon_duck.runtime.database import Database
 from kanon_duck.secure.bounds import Bounds
 from kanon_duck.secure.certificates import certificates
-from kanon_duck.secure.release import Changes, Release, first_release, next_release
+from kanon_duck.secure.people import Changes
+from kanon_duck.secure.release import Release, first_release, next_release
 from kanon_duck.secure.settings import Settings
 from kanon_duck.secure.state import NONE
 from tests.benchmarks import report
@@ -60,9 +61,7 @@ ADULT_SOURCE = Source(
     5,
     5,
 )
-CUP_SOURCE = Source(
-    CUP, {"ZIP": "ZIP", "AGE": "numeric", "GENDER": "GENDER", "STATE": "STATE"}, "INCOME", 5, 3
-)
+CUP_SOURCE = Source(CUP, {"ZIP": "ZIP", "AGE": "numeric", "GENDER": "GENDER", "STATE": "STATE"}, "INCOME", 5, 3)
 SOURCES = {"adult": ADULT_SOURCE, "cup": CUP_SOURCE}
 
 
@@ -224,9 +223,7 @@ def releases(
     assert np.diff(found.stops, prepend=0).min() >= source.l
 
 
-def figure(
-    table: str, stream: str, release: Release, people: People, auto_loss: float, seconds: float
-) -> Figure:
+def figure(table: str, stream: str, release: Release, people: People, auto_loss: float, seconds: float) -> Figure:
     """The figures of one release."""
     state = release.state
     classes = state.classes()

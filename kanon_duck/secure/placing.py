@@ -1,0 +1,229 @@
+"""Slots for those who wait: what the search is told of the state, and what its answer means there."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kanon_duck.encoding.codes import Encoding
+from kanon_duck.runtime.parallel import Checkpoint
+from kanon_duck.secure.bounds import Bounds
+from kanon_duck.secure.certificates import examine_links, offer, roots, sound_cohorts
+from kanon_duck.secure.people import claimed, sound_daughters_of
+from kanon_duck.secure.plan import Plan
+from kanon_duck.secure.pool import Open, Waiting, find_places
+from kanon_duck.secure.prices import COUNTERFEIT_PRICE, DOOR_PRICE, FORCED_PRICE, HIDDEN_PRICE, RISING, WAITING_PRICE
+from kanon_duck.secure.settings import Settings
+from kanon_duck.secure.state import NONE, State
+
+Integers = NDArray[np.int64]
+
+
+def find_plan(
+    state: State,
+    encoding: Encoding,
+    value: Integers,
+    bounds: Bounds,
+    settings: Settings,
+    seed: int,
+    checkpoint: Checkpoint,
+) -> Plan:
+    """Find slots for those who wait."""
+    person = np.flatnonzero(state.waiting != NONE)
+    static = state.static()
+    planned = static.copy()
+    planned[claimed(state)] = False
+    offered = offer(state, bounds, planned)
+    sound = sound_cohorts(state, bounds, offered) & sound_daughters_of(state, bounds, planned)
+    former = state.slot[person]
+    witnesses = state.witnesses()
+    stuck = former != NONE
+    stuck[stuck] = ~sound[state.cohort[former[stuck]]] | witnesses[former[stuck]]
+    person = person[~stuck]
+    root = roots(state)
+    waiting = pool_of(state, person, value, bounds, settings, root, planned)
+    hiding = state.hiding(settings.hides)
+    empties = empty_slots(state, hiding)
+    ways_in = doors(state, empties, planned)
+    cohorts = open_cohorts(state, empties, ways_in, hiding, bounds, root, planned)
+    cohort, group = find_places(
+        encoding, waiting, cohorts, bounds, HIDDEN_PRICE, settings.effort,
+        seed, checkpoint,
+    )  # fmt: skip
+    number = np.where(cohort >= 0, cohorts.cohort[cohort] if len(cohorts.cohort) else NONE, group)
+    known = waiting.known > 0
+    slot, witness = choose_slots(
+        state, person, value[person], known, np.where(cohort >= 0, number, NONE), empties, ways_in, hiding
+    )
+    placed = (group >= 0) | (slot != NONE) | (witness != NONE)
+    return Plan(person, number, slot, witness).take(placed)
+
+
+def empty_slots(state: State, hiding: NDArray[np.bool_]) -> Integers:
+    """Empty slots of living cohorts, by cohort and value; first those that hide the cohort."""
+    slots = np.flatnonzero(~state.held() & state.living()[state.cohort])
+    return slots[np.lexsort((slots, ~hiding[slots], state.value[slots], state.cohort[slots]))]
+
+
+def doors(state: State, empties: Integers, planned: NDArray[np.bool_]) -> Integers:
+    """Slots beside which company may come.
+
+    Guarantee: each is a static base slot that is empty, and that no person who waits has held.
+    """
+    return empties[planned[empties] & (state.witness[empties] == NONE)]
+
+
+def choose_slots(
+    state: State,
+    person: Integers,
+    value: Integers,
+    known: NDArray[np.bool_],
+    cohort: Integers,
+    empties: Integers,
+    ways_in: Integers,
+    hiding: NDArray[np.bool_],
+) -> tuple[Integers, Integers]:
+    """Empty slots for those who can fill one of their cohort, and witnesses for those who come as company.
+
+    Guarantee: a witness is one of the doors that stays empty or is filled by somebody new.
+
+    Parameters
+    ----------
+    person, value, known, cohort : shape (n,)
+        Who is to come into which cohort, NONE for others.
+    empties : int64
+        The empty slots of living cohorts.
+    ways_in : int64
+        Those that are `doors`.
+    hiding : bool, shape (slots,)
+
+    Returns
+    -------
+    slot, witness : int64, shape (n,)
+        NONE for no slot, or no witness. Who gets neither cannot come.
+    """
+    slot, witness = np.full(len(person), NONE), np.full(len(person), NONE)
+    comes = np.flatnonzero(cohort != NONE)
+    if not len(comes):
+        return slot, witness
+    usable = np.zeros(state.slots, bool)
+    usable[ways_in] = True
+    tuples = int(max(value.max(), state.value.max())) + 1
+    witnesses = state.witnesses()
+    # slots that cannot be witnesses are filled first, people who were never in a release fill the others
+    rank = 4 * ~hiding[empties] + 2 * usable[empties] + (usable[empties] & witnesses[empties])
+    empties = empties[np.lexsort((rank, state.value[empties], state.cohort[empties]))]
+    key = state.cohort[empties] * tuples + state.value[empties]
+    comes = comes[np.lexsort((~known[comes], value[comes], cohort[comes]))]
+    wanted = cohort[comes] * tuples + value[comes]
+    nth = np.arange(len(comes)) - np.searchsorted(wanted, wanted)
+    place = np.searchsorted(key, wanted) + nth
+    fits = place < len(key)
+    fits[fits] = key[place[fits]] == wanted[fits]
+    slot[comes[fits]] = empties[place[fits]]
+    # a witness: rather one that stays empty, and is one already
+    taken = slot[comes[fits]]
+    usable[taken[known[comes[fits]]]] = False
+    filled = np.zeros(state.slots, bool)
+    filled[taken] = True
+    candidates = ways_in[usable[ways_in]]
+    candidates = candidates[np.lexsort((~witnesses[candidates], filled[candidates], state.cohort[candidates]))]
+    of_cohort = np.full(state.cohorts, NONE)
+    of_cohort[state.cohort[candidates[::-1]]] = candidates[::-1]
+    company = comes[~fits]
+    witness[company] = of_cohort[cohort[company]]
+    return slot, witness
+
+
+def pool_of(
+    state: State,
+    person: Integers,
+    value: Integers,
+    bounds: Bounds,
+    settings: Settings,
+    root: Integers,
+    static: NDArray[np.bool_],
+) -> Waiting:
+    """The people of the pool, with what those who were in a release before may have."""
+    waited = state.release - state.waiting[person]
+    price = WAITING_PRICE * RISING ** np.minimum(waited, 100)
+    price[waited >= settings.patience] = FORCED_PRICE
+    former = state.slot[person]
+    known = np.zeros(len(person), np.int64)
+    back = np.flatnonzero(former != NONE)
+    known[back] = np.arange(1, len(back) + 1)
+    former = former[back]
+    offered = offer(state, bounds, static)
+    really_static = state.static()
+    links = examine_links(state, bounds, offered, really_static)
+    which, allowed, counts = offered.expanded(state.cohort[former])
+    group_of_slot = np.full(state.slots, NONE)
+    group_of_slot[links.slots] = links.group
+    key = group_of_slot[former[which]] * bounds.tuples + allowed
+    stays = really_static[former][which] | np.isin(key, links.of_group * bounds.tuples + links.values)
+    stops = np.cumsum(np.bincount(which[stays], minlength=len(back)))
+    return Waiting(
+        person, value[person], price, known, stops, allowed[stays], counts[stays], root[state.cohort[former]]
+    )
+
+
+def newcomers(person: Integers, value: Integers, price: NDArray[np.float64]) -> Waiting:
+    """People who have never been in a release."""
+    none = np.empty(0, np.int64)
+    return Waiting(person, value, price, np.zeros(len(person), np.int64), none, none, none, none)
+
+
+def open_cohorts(
+    state: State,
+    empties: Integers,
+    ways_in: Integers,
+    hiding: NDArray[np.bool_],
+    bounds: Bounds,
+    root: Integers,
+    static: NDArray[np.bool_],
+) -> Open:
+    """The living cohorts with empty slots or doors."""
+    numbers = np.unique(state.cohort[np.concatenate([empties, ways_in])])
+    held = state.held()
+    people = np.bincount(state.cohort[held], minlength=state.cohorts)
+    some = np.full(state.cohorts, NONE)
+    some[state.cohort[held]] = state.holder[held]
+    takes = np.zeros(state.cohorts, bool)
+    takes[state.cohort[ways_in]] = True
+    offered = offer(state, bounds, static)
+    which, values, counts = offered.expanded(numbers)
+    return Open(
+        numbers,
+        people[numbers],
+        root[numbers],
+        some[numbers],
+        state.low[numbers],
+        state.high[numbers],
+        np.searchsorted(state.cohort[empties], numbers, side="right"),
+        state.value[empties],
+        hiding[empties],
+        savings(state, empties, ways_in),
+        takes[numbers],
+        np.cumsum(np.bincount(which, minlength=len(numbers))),
+        values,
+        counts,
+    )
+
+
+def savings(state: State, empties: Integers, ways_in: Integers) -> NDArray[np.float64]:
+    """What is saved when empty slots are filled: a counterfeit, but of the one door that a cohort keeps to the last."""
+    saving = np.full(state.slots, COUNTERFEIT_PRICE)
+    witnesses = state.witnesses()[ways_in]
+    last = ways_in[np.lexsort((witnesses, state.cohort[ways_in]))]
+    of_cohort = np.full(state.cohorts, NONE)
+    of_cohort[state.cohort[last]] = last
+    saving[of_cohort[of_cohort != NONE]] = COUNTERFEIT_PRICE - DOOR_PRICE
+    return saving[empties]
+
+
+def no_cohorts(encoding: Encoding) -> Open:
+    """No open cohorts."""
+    none = np.empty(0, np.int64)
+    box = encoding.codes[:0]
+    never = np.empty(0, bool)
+    return Open(none, none, none, none, box, box, none, none, never, np.empty(0), never, none, none, none)

@@ -28,7 +28,7 @@ from kanon_duck.runtime import arguments as read
 from kanon_duck.runtime import names
 from kanon_duck.runtime.call import Call
 from kanon_duck.runtime.source import columns as source_columns
-from kanon_duck.runtime.source import read_source
+from kanon_duck.runtime.source import find_source
 
 NOT_YET: dict[str, Any] = {"patience": 3, "derive_from": None}
 """Options that belong to later versions, with the default that stands for them until then."""
@@ -76,6 +76,8 @@ class Settings:
         The source as typed.
     query : sqlglot expression
         The SELECT that reads it.
+    source_warnings : list of str
+        What of it may change although no table does.
     columns : dict
         DuckDB type of each column of the source; in its order, but those of earlier releases first.
     key, keep : list of str
@@ -101,6 +103,7 @@ class Settings:
     name: str
     source: str
     query: exp.Query
+    source_warnings: list[str]
     columns: dict[str, str]
     key: list[str]
     quasi_identifiers: list[QuasiIdentifier]
@@ -152,8 +155,8 @@ def read_settings(call: Call, known: Mapping[str, str] | None = None) -> Setting
     read.refuse_not_yet(given, NOT_YET)
     view = view_parts(call, read.text(given, "view_name"))
     source = read.text(given, "source")
-    query = read_source(call, source, "source")
-    columns = _as_known(dict(source_columns(call, query)), known or {})
+    found = find_source(call, source, "source")
+    columns = _as_known(dict(source_columns(call, found.query)), known or {})
     key = [read.one_of("key", name, columns, COLUMN) for name in read.names(given, "key")]
     secure = read.boolean(given, "secure", True)
     if not key and secure:
@@ -172,7 +175,8 @@ def read_settings(call: Call, known: Mapping[str, str] | None = None) -> Setting
         view=view,
         name=names.display(view if view[0] != "main" else view[1:]),
         source=source,
-        query=query,
+        query=found.query,
+        source_warnings=found.warnings,
         columns=columns,
         key=key,
         quasi_identifiers=read_quasi_identifiers(call, columns),
@@ -500,5 +504,5 @@ def hierarchies_used(settings: Settings) -> set[str]:
 def standing_warnings(settings: Settings) -> list[str]:
     """What the owner should know of every release with these settings."""
     unhidden = () if settings.model.on_values else settings.sensitive
-    warnings = [f"{name} is released without l, p, alpha or t" for name in unhidden]
+    warnings = [f"{name} is released without l, p, alpha or t" for name in unhidden] + settings.source_warnings
     return warnings + [f"{name} is released unchanged although it is linkable" for name in settings.allow_unsafe_keep]

@@ -209,10 +209,22 @@ def _as_known(columns: dict[str, str], known: Mapping[str, str]) -> dict[str, st
     """The source's columns, those that readers know first, as they know them.
 
     Guarantee: a source whose columns stand in another order, or are written in another case, is the same source.
+
+    Raises
+    ------
+    KanonError
+        When one of them is gone.
     """
     spelled = {read.fold(name): name for name in known}
     found = {spelled.get(read.fold(name), name): column_type for name, column_type in columns.items()}
-    return {name: found[name] for name in known if name in found} | found
+    gone = [name for name in known if name not in found]
+    if gone:
+        columns_gone = f"column {gone[0]}" if len(gone) == 1 else f"columns {', '.join(gone)}"
+        raise KanonError(
+            f"source: {columns_gone}, which the view was made with, {'is' if len(gone) == 1 else 'are'} gone from the "
+            "source: put back what is missing, or drop the masked view and make it again"
+        )
+    return {name: found[name] for name in known} | found
 
 
 def _check_on_delete(given: read.Arguments, secure: bool) -> None:

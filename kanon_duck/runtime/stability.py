@@ -241,7 +241,7 @@ def _moving(node: Node) -> str | None:
 
 def _nodes(tree: Any) -> Iterator[Node]:
     """All parts of a syntax tree, at every depth."""
-    parts = tree if isinstance(tree, list) else []
+    parts: list[Any] = tree if isinstance(tree, list) else []
     if isinstance(tree, dict):
         yield tree
         parts = list(tree.values())
@@ -269,7 +269,8 @@ def _relation(node: Node) -> tuple[str, ...]:
 
 def _arguments(node: Node) -> list[Node]:
     """The arguments of a call; DuckDB before 2.0 calls them children."""
-    return [each.get("expression", each) for each in node.get("arguments", node.get("children", []))]
+    given: list[Node] = node.get("arguments") or node.get("children") or []
+    return [each.get("expression", each) for each in given]
 
 
 def _first_argument(node: Node) -> str | None:

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.surface
 
 OTHERS = """
 CREATE TABLE "my table" (id INTEGER PRIMARY KEY, note VARCHAR DEFAULT 'a;b');
-INSERT INTO "my table" VALUES (1, NULL), (2, ''), (3, 'x, "y"');
+INSERT INTO "my table" VALUES (1, NULL), (2, 'ß'), (3, 'x, "y"');
 CREATE VIEW notes AS SELECT note FROM "my table";
 CREATE MACRO twice(x) AS 2 * x;
 """

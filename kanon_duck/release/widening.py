@@ -4,18 +4,10 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from kanon_duck.catalog.columns import private_names
 from kanon_duck.catalog.settings import Settings
-from kanon_duck.catalog.views import (
-    MaskedView,
-    changes_table,
-    history_table,
-    members_table,
-    record_types,
-    released_table,
-    stays_table,
-    stored_types,
-)
-from kanon_duck.intake.snapshot import private_names
+from kanon_duck.catalog.tables import changes_table, history_table, members_table, released_table, stays_table
+from kanon_duck.catalog.views import MaskedView, record_types, stored_types
 from kanon_duck.runtime.call import Call
 
 

@@ -4,17 +4,22 @@
 -- Macros are read where they are called: functions are named with DuckDB's own schema, so that no macro of the
 -- caller's takes their place.
 
+-- Whoever imports an exported database makes these macros where there is no Python function. DuckDB binds a macro when
+-- it is made, but no further than to an argument that stands bare in a list of VALUES. So every verb hands over one of
+-- its arguments as it is, and that is read before the function is named.
+
 -- Starts the work, asks until it is done (so that an interrupt of the statement reaches it), ends it.
 -- The text of a query() is put together once, when the statement is planned: a call has one token, also where it
 -- stands beside a table whose rows are its arguments. By that the Python side knows such a call, and refuses it.
-CREATE OR REPLACE MACRO kanon_private.run(verb, arguments) AS TABLE
+CREATE OR REPLACE MACRO kanon_private.run(verb, arguments, bare) AS TABLE
 WITH RECURSIVE issued AS (
-    FROM system.main.query('SELECT ''' || CAST(system.main.uuid() AS VARCHAR) || ''' AS token')
+    SELECT issue.token, CAST(system.main.json_object('verb', called.verb, 'catalog', system.main.current_database(),
+               'schema', system.main.current_schema(), 'connection', system.main.current_connection_id(),
+               'arguments', called.arguments) AS VARCHAR) AS request
+    FROM (VALUES (verb, arguments, bare)) AS called(verb, arguments, bare),
+         system.main.query('SELECT ''' || CAST(system.main.uuid() AS VARCHAR) || ''' AS token') AS issue
 ), work(token, state) AS (
-    SELECT kanon_duck_is_not_installed_on_this_connection('start', token, CAST(system.main.json_object('verb', verb,
-               'catalog', system.main.current_database(), 'schema', system.main.current_schema(), 'connection', system.main.current_connection_id(),
-               'arguments', arguments) AS VARCHAR)),
-           CAST(NULL AS VARCHAR)
+    SELECT kanon_duck_is_not_installed_on_this_connection('start', token, request), CAST(NULL AS VARCHAR)
     FROM issued
     UNION ALL
     SELECT token, kanon_duck_is_not_installed_on_this_connection('advance', token, NULL) FROM work WHERE state IS NULL
@@ -41,19 +46,19 @@ SELECT unnest(system.main.from_json(result,
     '[{"hierarchy": "VARCHAR", "kind": "VARCHAR", "leaves": "BIGINT", "nodes": "BIGINT", "height": "BIGINT"}]'), recursive := true)
 FROM kanon_private.run('create_hierarchy',
     system.main.json_object('hierarchy', hierarchy, 'prefix', prefix, 'levels', levels, 'edges', edges, 'intervals',
-     intervals, 'dates', dates));
+     intervals, 'dates', dates), hierarchy);
 
 CREATE OR REPLACE MACRO kanon.extend_hierarchy(hierarchy, levels := NULL, edges := NULL) AS TABLE
 SELECT unnest(system.main.from_json(result,
     '[{"hierarchy": "VARCHAR", "kind": "VARCHAR", "leaves": "BIGINT", "nodes": "BIGINT", "height": "BIGINT"}]'), recursive := true)
 FROM kanon_private.run('extend_hierarchy',
-    system.main.json_object('hierarchy', hierarchy, 'levels', levels, 'edges', edges));
+    system.main.json_object('hierarchy', hierarchy, 'levels', levels, 'edges', edges), hierarchy);
 
 CREATE OR REPLACE MACRO kanon.drop_hierarchy(hierarchy) AS TABLE
 SELECT unnest(system.main.from_json(result,
     '[{"hierarchy": "VARCHAR", "kind": "VARCHAR", "leaves": "BIGINT", "nodes": "BIGINT", "height": "BIGINT"}]'), recursive := true)
 FROM kanon_private.run('drop_hierarchy',
-    system.main.json_object('hierarchy', hierarchy));
+    system.main.json_object('hierarchy', hierarchy), hierarchy);
 
 CREATE OR REPLACE MACRO kanon.create_masked_view(view_name, source := NULL, key := NULL, quasi_identifiers := NULL,
     sensitive := NULL, keep := NULL, k := NULL, l := NULL, entropy_l := NULL, recursive_cl := NULL, p := NULL, alpha
@@ -68,7 +73,7 @@ FROM kanon_private.run('create_masked_view',
      'method_options', method_options, 'maintenance', maintenance, 'secure', secure, 'on_delete', on_delete,
      'reserve', reserve, 'patience', patience, 'capture', capture, 'max_suppression', max_suppression, 'weights', weights, 'unit',
      unit, 'seed', seed, 'allow_unsafe_keep', allow_unsafe_keep, 'independent', independent, 'derive_from',
-     derive_from));
+     derive_from), view_name);
 
 CREATE OR REPLACE MACRO kanon.rebuild(view_name, source := NULL, key := NULL, quasi_identifiers := NULL,
     sensitive := NULL, keep := NULL, k := NULL, l := NULL, entropy_l := NULL, recursive_cl := NULL, p := NULL, alpha
@@ -83,66 +88,72 @@ FROM kanon_private.run('rebuild',
      'method_options', method_options, 'maintenance', maintenance, 'secure', secure, 'on_delete', on_delete,
      'reserve', reserve, 'patience', patience, 'capture', capture, 'max_suppression', max_suppression, 'weights', weights, 'unit',
      unit, 'seed', seed, 'allow_unsafe_keep', allow_unsafe_keep, 'independent', independent, 'derive_from',
-     derive_from, 'dry_run', dry_run));
+     derive_from, 'dry_run', dry_run), view_name);
 
 CREATE OR REPLACE MACRO kanon.refresh(view_name, dry_run := NULL) AS TABLE
 SELECT unnest(system.main.from_json(result, kanon_private.release_row()), recursive := true)
 FROM kanon_private.run('refresh',
-    system.main.json_object('view_name', view_name, 'dry_run', dry_run));
+    system.main.json_object('view_name', view_name, 'dry_run', dry_run), view_name);
 
+-- It has no argument that could keep it from being bound where it is made: so the planner is asked for the function.
 CREATE OR REPLACE MACRO kanon.refresh_all() AS TABLE
 SELECT unnest(system.main.from_json(result, kanon_private.release_row()), recursive := true)
-FROM kanon_private.run('refresh_all', system.main.json_object());
+FROM system.main.query(CASE
+    WHEN system.main.json_extract_string(system.main.json_serialize_plan(
+        'SELECT kanon_duck_is_not_installed_on_this_connection(NULL, NULL, NULL)'), 'error_type') = 'catalog'
+    THEN 'SELECT CAST(system.main.error(''kanon_duck is not installed on this connection'') AS JSON) AS result'
+    ELSE 'FROM kanon_private.run(''refresh_all'', system.main.json_object(), NULL)'
+END);
 
 CREATE OR REPLACE MACRO kanon.optimize(view_name) AS TABLE
 SELECT unnest(system.main.from_json(result, kanon_private.release_row()), recursive := true)
 FROM kanon_private.run('optimize',
-    system.main.json_object('view_name', view_name));
+    system.main.json_object('view_name', view_name), view_name);
 
 CREATE OR REPLACE MACRO kanon.pending(view_name) AS TABLE
 SELECT unnest(system.main.from_json(result, '[{"change": "VARCHAR", "rows": "BIGINT"}]'), recursive := true)
 FROM kanon_private.run('pending',
-    system.main.json_object('view_name', view_name));
+    system.main.json_object('view_name', view_name), view_name);
 
 CREATE OR REPLACE MACRO kanon.waiting(view_name) AS TABLE
 SELECT unnest(system.main.from_json(result,
     '[{"key": "VARCHAR", "since_release": "BIGINT", "reason": "VARCHAR"}]'), recursive := true)
 FROM kanon_private.run('waiting',
-    system.main.json_object('view_name', view_name));
+    system.main.json_object('view_name', view_name), view_name);
 
 CREATE OR REPLACE MACRO kanon.forget(view_name, before_release := NULL) AS TABLE
 SELECT unnest(system.main.from_json(result,
     '[{"view_name": "VARCHAR", "first_release": "BIGINT", "forgotten_releases": "BIGINT", "forgotten_rows":
      "BIGINT", "file": "VARCHAR", "note": "VARCHAR"}]'), recursive := true)
 FROM kanon_private.run('forget',
-    system.main.json_object('view_name', view_name, 'before_release', before_release));
+    system.main.json_object('view_name', view_name, 'before_release', before_release), view_name);
 
 CREATE OR REPLACE MACRO kanon.drop_masked_view(view_name) AS TABLE
 SELECT unnest(system.main.from_json(result,
     '[{"view_name": "VARCHAR", "releases": "BIGINT"}]'), recursive := true)
 FROM kanon_private.run('drop_masked_view',
-    system.main.json_object('view_name', view_name));
+    system.main.json_object('view_name', view_name), view_name);
 
 CREATE OR REPLACE MACRO kanon.check(view_name, release := NULL, quasi_identifiers := NULL) AS TABLE
 SELECT unnest(system.main.from_json(result,
     '[{"release": "BIGINT", "requirement": "VARCHAR", "attribute": "VARCHAR", "required": "DOUBLE",
      "achieved": "DOUBLE", "violating_rows": "BIGINT", "passed": "BOOLEAN"}]'), recursive := true)
 FROM kanon_private.run('check',
-    system.main.json_object('view_name', view_name, 'release', release, 'quasi_identifiers', quasi_identifiers));
+    system.main.json_object('view_name', view_name, 'release', release, 'quasi_identifiers', quasi_identifiers), view_name);
 
 CREATE OR REPLACE MACRO kanon.quality(view_name) AS TABLE
 SELECT unnest(system.main.from_json(result,
     '[{"attribute": "VARCHAR", "kind": "VARCHAR", "information_loss": "DOUBLE", "information_loss_per_row":
      "DOUBLE", "distinct_values": "BIGINT", "root_share": "DOUBLE"}]'), recursive := true)
 FROM kanon_private.run('quality',
-    system.main.json_object('view_name', view_name));
+    system.main.json_object('view_name', view_name), view_name);
 
 CREATE OR REPLACE MACRO kanon.explain(view_name, key := NULL) AS TABLE
 SELECT unnest(system.main.from_json(result,
     '[{"key": "VARCHAR", "status": "VARCHAR", "class": "BIGINT", "class_rows": "BIGINT", "generalization":
      "VARCHAR", "reason": "VARCHAR"}]'), recursive := true)
 FROM kanon_private.run('explain',
-    system.main.json_object('view_name', view_name, 'key', key));
+    system.main.json_object('view_name', view_name, 'key', key), view_name);
 
 -- What is told of an inference channel.
 CREATE OR REPLACE MACRO kanon_private.channel_row() AS
@@ -155,19 +166,19 @@ CREATE OR REPLACE MACRO kanon.audit(releases := NULL, population := NULL, key :=
 SELECT unnest(system.main.from_json(result, kanon_private.channel_row()), recursive := true)
 FROM kanon_private.run('audit',
     system.main.json_object('releases', releases, 'population', population, 'key', key, 'quasi_identifiers',
-     quasi_identifiers, 'sensitive', sensitive, 'keep', keep, 'k', k, 'l', l));
+     quasi_identifiers, 'sensitive', sensitive, 'keep', keep, 'k', k, 'l', l), releases);
 
 CREATE OR REPLACE MACRO kanon.inference_channels(view_name) AS TABLE
 SELECT unnest(system.main.from_json(result, kanon_private.channel_row()), recursive := true)
 FROM kanon_private.run('inference_channels',
-    system.main.json_object('view_name', view_name));
+    system.main.json_object('view_name', view_name), view_name);
 
 CREATE OR REPLACE MACRO kanon.attack(view_name, victim := NULL, exact := NULL) AS TABLE
 SELECT unnest(system.main.from_json(result,
     '[{"release": "BIGINT", "class_rows": "BIGINT", "attribute": "VARCHAR", "possible_values": "VARCHAR[]",
      "probabilities": "DOUBLE[]", "narrowed_by": "VARCHAR"}]'), recursive := true)
 FROM kanon_private.run('attack',
-    system.main.json_object('view_name', view_name, 'victim', victim, 'exact', exact));
+    system.main.json_object('view_name', view_name, 'victim', victim, 'exact', exact), view_name);
 
 CREATE OR REPLACE MACRO kanon.compare(source, key := NULL, quasi_identifiers := NULL, sensitive := NULL, methods :=
     NULL, k := NULL, l := NULL, entropy_l := NULL, recursive_cl := NULL, p := NULL, alpha := NULL, t := NULL,
@@ -183,10 +194,16 @@ FROM kanon_private.run('compare',
     system.main.json_object('source', source, 'key', key, 'quasi_identifiers', quasi_identifiers, 'sensitive',
      sensitive, 'methods', methods, 'k', k, 'l', l, 'entropy_l', entropy_l, 'recursive_cl', recursive_cl, 'p', p,
      'alpha', alpha, 't', t, 'protected', protected, 'effort', effort, 'method_options', method_options,
-     'max_suppression', max_suppression, 'weights', weights, 'unit', unit, 'seed', seed));
+     'max_suppression', max_suppression, 'weights', weights, 'unit', unit, 'seed', seed), source);
 
 CREATE OR REPLACE MACRO kanon.risk(view_name, population := NULL) AS TABLE
 SELECT unnest(system.main.from_json(result,
     '[{"measure": "VARCHAR", "value": "DOUBLE", "rows": "BIGINT"}]'), recursive := true)
 FROM kanon_private.run('risk',
-    system.main.json_object('view_name', view_name, 'population', population));
+    system.main.json_object('view_name', view_name, 'population', population), view_name);
+
+CREATE OR REPLACE MACRO kanon.import_database(folder) AS TABLE
+SELECT unnest(system.main.from_json(result,
+    '[{"folder": "VARCHAR", "masked_views": "BIGINT", "hierarchies": "BIGINT"}]'), recursive := true)
+FROM kanon_private.run('import_database',
+    system.main.json_object('folder', folder), folder);

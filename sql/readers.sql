@@ -237,12 +237,12 @@ CREATE OR REPLACE MACRO kanon_private.half_distance(low, high) AS CASE
     ELSE kanon_private.half_difference(TRY_CAST(low AS HUGEINT), TRY_CAST(high AS HUGEINT))
 END;
 
--- The share of the interval [low, high] that lies inside [from, to]; a single point is inside or not.
-CREATE OR REPLACE MACRO kanon.overlap(low, high, "from", "to") AS CASE
-    WHEN low IS NULL OR high IS NULL OR "from" IS NULL OR "to" IS NULL THEN NULL
-    WHEN greatest(low, "from") > least(high, "to") THEN 0.0::DOUBLE
+-- The share of the interval [low, high] that lies inside [first, last]; a single point is inside or not.
+CREATE OR REPLACE MACRO kanon.overlap(low, high, first, last) AS CASE
+    WHEN low IS NULL OR high IS NULL OR first IS NULL OR last IS NULL THEN NULL
+    WHEN greatest(low, first) > least(high, last) THEN 0.0::DOUBLE
     WHEN low = high THEN 1.0::DOUBLE
     ELSE least(1.0::DOUBLE,
-        kanon_private.half_distance(greatest(low, "from"), least(high, "to"))
+        kanon_private.half_distance(greatest(low, first), least(high, last))
         / kanon_private.half_distance(low, high))
 END;

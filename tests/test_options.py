@@ -15,7 +15,7 @@ from kanon_duck.runtime.database import script
 
 OF_THE_CALL = {"view_name", "dry_run"}
 
-DERIVED = {"view", "name", "query", "columns", "model"}
+DERIVED = {"view", "name", "query", "source_warnings", "columns", "model"}
 """What settings hold that nobody types as such."""
 
 NOT_READ_YET = {"derive_from"}
@@ -27,7 +27,7 @@ def parameters(macro: str) -> tuple[list[str], list[str]]:
     text = script("procedures.sql")
     found = re.search(rf"MACRO kanon\.{macro}\((.*?)\) AS TABLE(.*?);", text, re.DOTALL)
     assert found, macro
-    passed = re.search(rf"run\('{macro}',\s+system\.main\.json_object\((.*)\)\)", found[2], re.DOTALL)
+    passed = re.search(rf"run\('{macro}',\s+system\.main\.json_object\((.*)\), view_name\)", found[2], re.DOTALL)
     assert passed, macro
     return re.findall(r"(\w+)(?=\s*(?::=|,|$))(?<!NULL)", found[1]), re.findall(r"'(\w+)'", passed[1])
 

@@ -29,7 +29,7 @@ from kanon_duck.runtime import arguments as read
 from kanon_duck.runtime import names
 from kanon_duck.runtime.call import Call
 from kanon_duck.runtime.source import columns as source_columns
-from kanon_duck.runtime.source import read_source
+from kanon_duck.runtime.source import find_source
 
 NOT_YET: dict[str, Any] = {"derive_from": None}
 """Options that belong to later versions, with the default that stands for them until then."""
@@ -77,6 +77,8 @@ class Settings:
         The source as typed.
     query : sqlglot expression
         The SELECT that reads it.
+    source_warnings : list of str
+        What of it may change although no table does.
     columns : dict
         DuckDB type of each column of the source; in its order, but those of earlier releases first.
     key, keep : list of str
@@ -108,6 +110,7 @@ class Settings:
     name: str
     source: str
     query: exp.Query
+    source_warnings: list[str]
     columns: dict[str, str]
     key: list[str]
     quasi_identifiers: list[QuasiIdentifier]
@@ -167,8 +170,8 @@ def read_settings(call: Call, known: Mapping[str, str] | None = None) -> Setting
     read.refuse_not_yet(given, NOT_YET)
     view = view_parts(call, read.text(given, "view_name"))
     source = read.text(given, "source")
-    query = read_source(call, source, "source")
-    columns = _as_known(dict(source_columns(call, query)), known or {})
+    found = find_source(call, source, "source")
+    columns = _as_known(dict(source_columns(call, found.query)), known or {})
     key = [read.one_of("key", name, columns, COLUMN) for name in read.names(given, "key")]
     secure = read.boolean(given, "secure", True)
     if not key and secure:
@@ -186,7 +189,8 @@ def read_settings(call: Call, known: Mapping[str, str] | None = None) -> Setting
         view=view,
         name=names.display(view if view[0] != "main" else view[1:]),
         source=source,
-        query=query,
+        query=found.query,
+        source_warnings=found.warnings,
         columns=columns,
         key=key,
         quasi_identifiers=read_quasi_identifiers(call, columns),
@@ -223,10 +227,22 @@ def _as_known(columns: dict[str, str], known: Mapping[str, str]) -> dict[str, st
     """The source's columns, those that readers know first, as they know them.
 
     Guarantee: a source whose columns stand in another order, or are written in another case, is the same source.
+
+    Raises
+    ------
+    KanonError
+        When one of them is gone.
     """
     spelled = {read.fold(name): name for name in known}
     found = {spelled.get(read.fold(name), name): column_type for name, column_type in columns.items()}
-    return {name: found[name] for name in known if name in found} | found
+    gone = [name for name in known if name not in found]
+    if gone:
+        columns_gone = f"column {gone[0]}" if len(gone) == 1 else f"columns {', '.join(gone)}"
+        raise KanonError(
+            f"source: {columns_gone}, which the view was made with, {'is' if len(gone) == 1 else 'are'} gone from the "
+            "source: put back what is missing, or drop the masked view and make it again"
+        )
+    return {name: found[name] for name in known} | found
 
 
 def _on_delete(given: read.Arguments, secure: bool) -> str:
@@ -551,5 +567,5 @@ def hierarchies_used(settings: Settings) -> set[str]:
 def standing_warnings(settings: Settings) -> list[str]:
     """What the owner should know of every release with these settings."""
     unhidden = () if settings.model.on_values else settings.sensitive
-    warnings = [f"{name} is released without l, p, alpha or t" for name in unhidden]
+    warnings = [f"{name} is released without l, p, alpha or t" for name in unhidden] + settings.source_warnings
     return warnings + [f"{name} is released unchanged although it is linkable" for name in settings.allow_unsafe_keep]

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
+from kanon_duck.catalog.column_types import first_other_type
 from kanon_duck.catalog.columns import cells
 from kanon_duck.catalog.settings import Settings, declared, hierarchies_used, read_settings
 from kanon_duck.errors import KanonError
@@ -184,7 +185,6 @@ def record_settings(call: Call, view_number: int, settings: Settings, as_made: R
     """
     given = {name: value for name, value in call.arguments.items() if value is not None}
     given |= {"view_name": names.display(settings.view), "quasi_identifiers": declared(settings.quasi_identifiers)}
-    used = [name for columns in settings.roles().values() for name in columns]
     model = settings.model
     protected = {each.name: each.protected for each in model.attributes if each.protected}
     row = {
@@ -218,7 +218,7 @@ def record_settings(call: Call, view_number: int, settings: Settings, as_made: R
         "independent": settings.independent,
         "arguments": json.dumps(given, default=_decimal),
         "caller_schema": call.schema,
-        "column_types": json.dumps({name: kind for name, kind in settings.columns.items() if name in used}),
+        "column_types": _types_in_use(settings),
         **as_made,
     }
     columns = ", ".join(row)
@@ -272,18 +272,16 @@ def stored_settings(call: Call, view: MaskedView) -> tuple[Call, Settings]:
     Raises
     ------
     KanonError
-        When the source is gone, or has lost a column or changed its type.
+        When the source is gone, or has lost a column or changed its type; a wider type that readers do not see
+        is none of these.
     """
     stored = stored_call(call, view)
     types = stored_types(call, view)
     settings = read_settings(stored, types)
     domains = _stored_json(call, view, "domains")
-    for name, column_type in types.items():
-        if settings.columns[name] != column_type:
-            raise KanonError(
-                f"source: column {name} was {column_type} and is {settings.columns[name]} now: give it its type back, "
-                "or drop the masked view and make it again"
-            )
+    other = first_other_type(types, settings)
+    if other is not None:
+        raise KanonError(f"{other}: give it its type back, or drop the masked view and make it again")
     fixed = [
         replace(each, fixed_domain=(int(domains[each.name][0]), int(domains[each.name][1])))
         if each.name in domains
@@ -305,6 +303,20 @@ def _stored_json(call: Call, view: MaskedView, column: str) -> Any:
         [view.number, view.settings_version],
     )
     return json.loads(text)
+
+
+def record_types(database: Database, view: MaskedView, settings: Settings) -> None:
+    """Note the types that the source's columns in use have now."""
+    database.execute(
+        "UPDATE kanon_private.settings SET column_types = ? WHERE view_number = ? AND settings_version = ?",
+        [_types_in_use(settings), view.number, view.settings_version],
+    )
+
+
+def _types_in_use(settings: Settings) -> str:
+    """Types of the columns that have a role, as JSON."""
+    used = {name for columns in settings.roles().values() for name in columns}
+    return json.dumps({name: kind for name, kind in settings.columns.items() if name in used})
 
 
 def record_extension(database: Database, views: list[str], hierarchy: str) -> None:

@@ -9,6 +9,9 @@ from kanon_duck.catalog.settings import Settings
 
 NO_HASH = "CAST(0 AS UBIGINT)"
 
+SIGNED = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT")
+"""Types that are hashed as a BIGINT; numbers that have no sign have its hashes already."""
+
 NESTED = ("STRUCT", "MAP", "UNION", "VARIANT")
 """How the names of types begin whose values hold others; those of lists and arrays end in ]."""
 
@@ -24,9 +27,20 @@ def hash_of(columns: Sequence[tuple[str, str]]) -> str:
 
     That function gives different lists and structs the same hash, an empty list and NULL among them. So values that
     hold others take part with their texts as well.
+
+    Guarantee: a value keeps its hash when its column gets a wider type (see `kanon_duck.catalog.column_types`).
+    DuckDB's own would not: it takes an ENUM's place in its list, and bytes of negative numbers.
     """
+    taken = [_as_hashed(column, kind) for column, kind in columns]
     texts = [f"CAST({column} AS VARCHAR)" for column, kind in columns if kind.startswith(NESTED) or kind.endswith("]")]
-    return f"system.main.hash({', '.join([column for column, _ in columns] + texts)})" if columns else NO_HASH
+    return f"system.main.hash({', '.join(taken + texts)})" if columns else NO_HASH
+
+
+def _as_hashed(column: str, kind: str) -> str:
+    """SQL for a column as it is hashed."""
+    if kind.startswith("ENUM(") and not kind.endswith("]"):
+        return f"CAST({column} AS VARCHAR)"
+    return f"CAST({column} AS BIGINT)" if kind in SIGNED else column
 
 
 def person(settings: Settings) -> str:

@@ -49,6 +49,7 @@ from kanon_duck.release.members import (
     update_values,
 )
 from kanon_duck.release.stays import remember_leaving
+from kanon_duck.release.widening import widen
 from kanon_duck.runtime.call import Call, Row
 from kanon_duck.runtime.database import Database
 from kanon_duck.runtime.parallel import in_background
@@ -124,6 +125,7 @@ def _refresh(call: Call, view: MaskedView, dry_run: bool, started: float) -> Row
             clear_notes(stored, settings, view.number)
         if found.nothing and not found.returning:
             return unchanged(call, view, ["the source is unchanged: no new release", *found.warnings])
+        widen(call, view, settings)
         call.phase("encoding")
         with in_background(wake):
             encode_all = encode_changes if view.secure else _encode

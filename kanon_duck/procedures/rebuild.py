@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
+from kanon_duck.catalog.column_types import first_other_type
 from kanon_duck.catalog.settings import Settings, read_settings, standing_warnings
 from kanon_duck.catalog.views import (
     MaskedView,
@@ -26,6 +27,7 @@ from kanon_duck.privacy.feasibility import refuse_impossible
 from kanon_duck.release.classes import end_all_classes
 from kanon_duck.release.history import end_release
 from kanon_duck.release.stays import end_versions
+from kanon_duck.release.widening import widen
 from kanon_duck.runtime import arguments as read
 from kanon_duck.runtime.call import Call, Row
 
@@ -57,6 +59,7 @@ def run(call: Call) -> list[Row]:
     snapshot = take_snapshot(changed, settings)
     refuse_impossible(call.database, settings.model, snapshot.rows, snapshot.table)
     check_kept(call.database, settings, snapshot.table)
+    widen(call, view, settings)
     last = remember_last(call.database, settings, view.number)
     ended = end_all_classes(call.database, view.number, view.release + 1)
     end_versions(call.database, settings, ended)
@@ -125,9 +128,8 @@ def _refuse_other_columns(call: Call, view: MaskedView, settings: Settings) -> N
                 f"quasi_identifiers.{each.name} would be released with other columns than before: "
                 "make another masked view"
             )
-    for name, column_type in stored_types(call, view).items():
-        if settings.columns[name] != column_type:
-            raise KanonError(
-                f"source: column {name} was {column_type} and is {settings.columns[name]} now: a rebuild keeps the "
-                "types that readers know; give it its type back, or make another masked view"
-            )
+    other = first_other_type(stored_types(call, view), settings)
+    if other is not None:
+        raise KanonError(
+            f"{other}: a rebuild keeps the types that readers know; give it its type back, or make another masked view"
+        )

@@ -30,16 +30,30 @@ READS_ARROW_IN_JOINS = int(duckdb.__version__.split(".")[0]) >= 2
 """Before 2.0, DuckDB may push a filter from one side of a join down to an Arrow table that does not support it."""
 
 
+TOLD_LATER = (
+    "Invalid unicode",
+    "Expected Number of Columns",
+    "Error when converting column",
+    "Value with unterminated quote",
+    "Maximum line size",
+    "The CSV Parser state machine",
+    "Candidate bindings",
+    "Did you mean",
+)
+"""How lines of DuckDB's messages begin that tell the reason after the first line. Others are left out: they may hold
+lines of data."""
+
+
 class StatementError(KanonError):
     """DuckDB refused one of kanon_duck's statements. The message holds DuckDB's words and the statement."""
 
     @property
     def reason(self) -> str:
         """DuckDB's words, or a clearer sentence if they do not say what to do."""
-        words = str(self.__cause__).splitlines()[0]
-        if "read-only mode" in words:
+        first, *later = str(self.__cause__).splitlines()
+        if "read-only mode" in first:
             return "the database is open read-only: open it for writing to change anything"
-        return words
+        return ": ".join([first, *(line for line in later if line.startswith(TOLD_LATER))])
 
 
 def _text(statement: Statement) -> str:

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Iterator
-from typing import Any
+from dataclasses import dataclass
 
 from sqlglot import exp
 
 from kanon_duck.errors import KanonError
 from kanon_duck.runtime import names
 from kanon_duck.runtime.call import Call
-from kanon_duck.runtime.database import Database, StatementError
-
-_QUERY = re.compile(r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*(?:SELECT|FROM|WITH)\b", re.IGNORECASE | re.DOTALL)
+from kanon_duck.runtime.database import StatementError
+from kanon_duck.runtime.stability import QUERY, serialized, stability
 
 _FIND_TABLE = """
     WITH readable AS (
@@ -27,13 +23,9 @@ _FIND_TABLE = """
 """
 
 
-OF_THE_SESSION = frozenset(["getvariable", "current_setting", "txid_current"])
-"""Functions that DuckDB calls stable, but whose results depend on the session."""
-
-
 def is_query(text: str) -> bool:
-    """Whether a source text is a query: it begins with SELECT, FROM or WITH."""
-    return _QUERY.match(text) is not None
+    """Whether a source text is a query: it begins with SELECT, FROM or WITH, parentheses aside."""
+    return QUERY.match(text) is not None
 
 
 def find_table(call: Call, parts: tuple[str, ...]) -> exp.Table | None:
@@ -57,27 +49,61 @@ def find_table(call: Call, parts: tuple[str, ...]) -> exp.Table | None:
     return None
 
 
+@dataclass(frozen=True)
+class Source:
+    """What a source text stands for.
+
+    Attributes
+    ----------
+    query : sqlglot expression
+        A SELECT that is safe to build upon.
+    warnings : list of str
+        What of it may change although no table does.
+    """
+
+    query: exp.Query
+    warnings: list[str]
+
+
 def read_source(call: Call, text: str, argument: str) -> exp.Query:
-    """The rows that a source text stands for, as a SELECT that is safe to build upon.
+    """The rows that a source text stands for, as a SELECT that is safe to build upon; as `find_source`."""
+    return find_source(call, text, argument).query
+
+
+def find_source(call: Call, text: str, argument: str) -> Source:
+    """What a source text stands for.
 
     Parameters
     ----------
     call : Call
         Tells where unqualified names live.
     text : str
-        The name of a table or view, or exactly one SELECT without volatile functions.
+        The name of a table or view, or exactly one SELECT.
     argument : str
         The argument that held the text, for messages.
 
     Raises
     ------
     KanonError
-        When there is no such table or the query is not of that kind or cannot be read.
+        When there is no such table, the query is not of that kind or cannot be read, or the source may give
+        other rows each time.
     """
+    query = _checked_query(call, text, argument) if is_query(text) else _table_or_view(call, text, argument)
+    found = stability(call, text)
+    if found.unstable is not None:
+        raise KanonError(
+            f"{argument}: {found.unstable}, which may give another result each time; "
+            "write a query that always gives the same rows"
+        )
     if is_query(text):
-        return read_query(call, text, argument)
+        _refuse_unreadable(call, query, argument)
+    return Source(query, found.warnings)
+
+
+def _table_or_view(call: Call, text: str, argument: str) -> exp.Query:
+    """All rows of a table or view."""
     table = find_table(call, names.parse(text))
-    if table is None and _serialized(call.database, text).get("error_type") != "parser":
+    if table is None and serialized(call.database, text).get("error_type") != "parser":
         raise KanonError(f"{argument}: {text!r} is another statement; write a table, a view or one SELECT")
     if table is None:
         raise KanonError(
@@ -87,27 +113,27 @@ def read_source(call: Call, text: str, argument: str) -> exp.Query:
     return exp.select("*").from_(table)
 
 
-def read_query(call: Call, text: str, argument: str) -> exp.Query:
-    """Check a query that a user typed: it must be one statement, only read, and give the same rows each time."""
-    serialized = _serialized(call.database, text)
-    if serialized["error"]:
-        raise KanonError(f"{argument}: only a SELECT can be used here, and {text!r} is none that DuckDB can read")
-    if len(serialized["statements"]) != 1:
-        raise KanonError(f"{argument}: {text!r} holds {len(serialized['statements'])} statements; write one SELECT")
-    volatile = _volatile_function(call.database, serialized)
-    if volatile is not None:
+def _checked_query(call: Call, text: str, argument: str) -> exp.Query:
+    """The rows of a query typed by a user, which is one statement and only reads."""
+    tree = serialized(call.database, text)
+    if tree["error"]:
         raise KanonError(
-            f"{argument}: the query uses {volatile}, which may give another result each time; "
-            "write a query that always gives the same rows"
+            f"{argument}: only a SELECT can be used here, and {text!r} is none that DuckDB can read: "
+            f"{tree['error_message']}"
         )
+    if len(tree["statements"]) != 1:
+        raise KanonError(f"{argument}: {text!r} holds {len(tree['statements'])} statements; write one SELECT")
     # the text stays a string for DuckDB's own parser: it is never pasted into a statement of ours
-    query = exp.select("*").from_(table_function("query", exp.Literal.string(text)))
+    return exp.select("*").from_(table_function("query", exp.Literal.string(text)))
+
+
+def _refuse_unreadable(call: Call, query: exp.Query, argument: str) -> None:
+    """Plan a query, to hear DuckDB's reason where it cannot be read."""
     try:
         with call.in_callers_schema():
-            call.database.execute(query.limit(0))
+            call.database.execute(exp.select("*").from_(query.subquery("source")).limit(0))
     except StatementError as error:
         raise KanonError(f"{argument}: the query cannot be read: {error.reason}") from error
-    return query
 
 
 def table_function(name: str, *arguments: exp.Expression) -> exp.Table:
@@ -120,52 +146,3 @@ def columns(call: Call, query: exp.Query) -> list[tuple[str, str]]:
     """Names and DuckDB types of a query's columns."""
     with call.in_callers_schema():
         return [row[:2] for row in call.database.rows(exp.Describe(this=query))]
-
-
-def _volatile_function(database: Database, serialized: Any) -> str | None:
-    """The first volatile function (or sample) that a serialized query uses, also by way of macros."""
-    definitions = {
-        name.lower(): definition
-        for name, definition in database.rows(
-            "SELECT function_name, any_value(macro_definition) FROM duckdb_functions() "
-            "WHERE macro_definition IS NOT NULL AND NOT internal GROUP BY ALL"
-        )
-    }
-    volatile = {
-        name.lower()
-        for (name,) in database.rows(
-            "SELECT DISTINCT function_name FROM duckdb_functions() "
-            "WHERE stability = 'VOLATILE' AND function_name <> 'error'"
-        )
-    } | OF_THE_SESSION
-    waiting, seen = [serialized], set()
-    while waiting:
-        for key, value in _entries(waiting.pop()):
-            if key == "sample" and value:
-                return "a sample"
-            name = str(value).lower()
-            if key != "function_name" or name in seen:
-                continue
-            seen.add(name)
-            if name in volatile:
-                return f"{name}()"
-            if name in definitions:
-                definition = definitions[name]  # of a table macro a query, of a scalar one an expression
-                waiting.append(_serialized(database, definition if is_query(definition) else f"SELECT {definition}"))
-    return None
-
-
-def _serialized(database: Database, text: str) -> Any:
-    """The syntax tree of SELECTs; an error document for other statements, and for text that DuckDB cannot read."""
-    return json.loads(database.value("SELECT json_serialize_sql(?::VARCHAR)", [text]))
-
-
-def _entries(node: Any) -> Iterator[tuple[str, Any]]:
-    """All key-value pairs of a JSON document, at every depth."""
-    if isinstance(node, dict):
-        for key, value in node.items():
-            yield key, value
-            yield from _entries(value)
-    elif isinstance(node, list):
-        for value in node:
-            yield from _entries(value)

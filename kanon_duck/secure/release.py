@@ -63,7 +63,7 @@ def first_release(
     seed: int,
     checkpoint: Checkpoint,
 ) -> Release:
-    """Begin a series with the classes of a clustering, improved by annealing.
+    """Begin a series with the classes of a clustering, improved by annealing unless the effort is 0.
 
     Parameters
     ----------
@@ -90,11 +90,12 @@ def first_release(
     state.waiting[:] = 1
     if len(person):
         groups = np.unique(labels[person], return_inverse=True)[1].astype(np.int64)
-        waiting = newcomers(person, value[person], np.full(len(person), PLACED_PRICE))
-        _, groups = find_places(
-            encoding, waiting, no_cohorts(encoding), bounds, HIDDEN_PRICE,
-            settings.effort, seed, checkpoint, groups,
-        )  # fmt: skip
+        if settings.effort > 0:
+            waiting = newcomers(person, value[person], np.full(len(person), PLACED_PRICE))
+            _, groups = find_places(
+                encoding, waiting, no_cohorts(encoding), bounds, HIDDEN_PRICE,
+                settings.effort, seed, checkpoint, groups,
+            )  # fmt: skip
         nowhere = np.full(len(person), NONE)
         plan = Plan(person, np.where(groups >= 0, groups, NONE), nowhere, nowhere)
         state = carry_out(state, value, plan.take(groups >= 0), bounds, settings, np.random.default_rng([seed, 1]))

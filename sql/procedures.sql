@@ -64,7 +64,7 @@ CREATE OR REPLACE MACRO kanon.create_masked_view(view_name, source := NULL, key 
     sensitive := NULL, keep := NULL, k := NULL, l := NULL, entropy_l := NULL, recursive_cl := NULL, p := NULL, alpha
     := NULL, t := NULL, protected := NULL, method := NULL, effort := NULL, method_options := NULL, maintenance :=
     NULL, secure := NULL, on_delete := NULL, reserve := NULL, patience := NULL, capture := NULL, max_suppression := NULL, weights :=
-    NULL, unit := NULL, seed := NULL, allow_unsafe_keep := NULL, independent := NULL, derive_from := NULL) AS TABLE
+    NULL, unit := NULL, seed := NULL, allow_unsafe_keep := NULL, independent := NULL, derive_from := NULL, new_series := NULL) AS TABLE
 SELECT unnest(system.main.from_json(result, kanon_private.release_row()), recursive := true)
 FROM kanon_private.run('create_masked_view',
     system.main.json_object('view_name', view_name, 'source', source, 'key', key, 'quasi_identifiers', quasi_identifiers,
@@ -73,13 +73,13 @@ FROM kanon_private.run('create_masked_view',
      'method_options', method_options, 'maintenance', maintenance, 'secure', secure, 'on_delete', on_delete,
      'reserve', reserve, 'patience', patience, 'capture', capture, 'max_suppression', max_suppression, 'weights', weights, 'unit',
      unit, 'seed', seed, 'allow_unsafe_keep', allow_unsafe_keep, 'independent', independent, 'derive_from',
-     derive_from), view_name);
+     derive_from, 'new_series', new_series), view_name);
 
 CREATE OR REPLACE MACRO kanon.rebuild(view_name, source := NULL, key := NULL, quasi_identifiers := NULL,
     sensitive := NULL, keep := NULL, k := NULL, l := NULL, entropy_l := NULL, recursive_cl := NULL, p := NULL, alpha
     := NULL, t := NULL, protected := NULL, method := NULL, effort := NULL, method_options := NULL, maintenance :=
     NULL, secure := NULL, on_delete := NULL, reserve := NULL, patience := NULL, capture := NULL, max_suppression := NULL, weights :=
-    NULL, unit := NULL, seed := NULL, allow_unsafe_keep := NULL, independent := NULL, derive_from := NULL, dry_run := NULL) AS TABLE
+    NULL, unit := NULL, seed := NULL, allow_unsafe_keep := NULL, independent := NULL, derive_from := NULL, new_series := NULL, dry_run := NULL) AS TABLE
 SELECT unnest(system.main.from_json(result, kanon_private.release_row()), recursive := true)
 FROM kanon_private.run('rebuild',
     system.main.json_object('view_name', view_name, 'source', source, 'key', key, 'quasi_identifiers', quasi_identifiers,
@@ -88,7 +88,7 @@ FROM kanon_private.run('rebuild',
      'method_options', method_options, 'maintenance', maintenance, 'secure', secure, 'on_delete', on_delete,
      'reserve', reserve, 'patience', patience, 'capture', capture, 'max_suppression', max_suppression, 'weights', weights, 'unit',
      unit, 'seed', seed, 'allow_unsafe_keep', allow_unsafe_keep, 'independent', independent, 'derive_from',
-     derive_from, 'dry_run', dry_run), view_name);
+     derive_from, 'new_series', new_series, 'dry_run', dry_run), view_name);
 
 CREATE OR REPLACE MACRO kanon.refresh(view_name, dry_run := NULL) AS TABLE
 SELECT unnest(system.main.from_json(result, kanon_private.release_row()), recursive := true)
@@ -154,6 +154,13 @@ SELECT unnest(system.main.from_json(result,
      "VARCHAR", "reason": "VARCHAR"}]'), recursive := true)
 FROM kanon_private.run('explain',
     system.main.json_object('view_name', view_name, 'key', key), view_name);
+
+CREATE OR REPLACE MACRO kanon.certificates(view_name) AS TABLE
+SELECT unnest(system.main.from_json(result,
+    '[{"release": "BIGINT", "key": "VARCHAR", "attribute": "VARCHAR", "values": "VARCHAR[]", "candidates": "BIGINT",
+     "rule": "VARCHAR"}]'), recursive := true)
+FROM kanon_private.run('certificates',
+    system.main.json_object('view_name', view_name), view_name);
 
 -- What is told of an inference channel.
 CREATE OR REPLACE MACRO kanon_private.channel_row() AS

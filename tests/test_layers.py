@@ -17,6 +17,7 @@ LAYERS = [
     "maintenance",
     "inference",
     "release",
+    "secure",
     "clustering",
     "intake",
     "catalog",

@@ -13,7 +13,7 @@ from kanon_duck.catalog.settings import Settings
 from kanon_duck.privacy.models import PrivacyModel
 from kanon_duck.runtime.database import script
 
-OF_THE_CALL = {"view_name", "dry_run"}
+OF_THE_CALL = {"view_name", "new_series", "dry_run"}
 
 DERIVED = {"view", "name", "query", "source_warnings", "columns", "model"}
 """What settings hold that nobody types as such."""
@@ -34,7 +34,7 @@ def parameters(macro: str) -> tuple[list[str], list[str]]:
 
 def test_create_masked_view_takes_every_option() -> None:
     taken, passed = parameters("create_masked_view")
-    assert taken == passed == ["view_name", *OPTIONS]
+    assert taken == passed == ["view_name", *OPTIONS, "new_series"]
 
 
 def test_rebuild_takes_every_option() -> None:

@@ -40,6 +40,8 @@ class MaskedView:
     sensitive, keep : list of str
     settings_version : int
     secure : bool
+    has_counterfeits : bool
+        Whether released classes may have rows of nobody.
     capture : str
     members_version : str
         Another one whenever the members have changed.
@@ -58,6 +60,7 @@ class MaskedView:
     keep: list[str]
     settings_version: int
     secure: bool
+    has_counterfeits: bool
     capture: str
     members_version: str
     first_release: int
@@ -117,6 +120,7 @@ def find_view(call: Call) -> MaskedView:
         keep=row["keep"],
         settings_version=row["settings_version"],
         secure=row["secure"],
+        has_counterfeits=row["secure"] and (row["on_delete"] == "counterfeit" or row["reserve"] > 0),
         capture=row["capture"],
         members_version=row["members_version"],
         first_release=row["first_release"],
@@ -248,6 +252,15 @@ def _decimal(value: Decimal) -> Row:
 
 def _read_decimal(value: Row) -> Any:
     return Decimal(value["decimal"]) if list(value) == ["decimal"] else value
+
+
+def settings_as_made(database: Database, view: MaskedView) -> Row:
+    """What reading the source has settled for the settings in force, for `record_settings`."""
+    [row] = database.records(
+        "SELECT quasi_identifiers, domains FROM kanon_private.settings WHERE view_number = ? AND settings_version = ?",
+        [view.number, view.settings_version],
+    )
+    return row
 
 
 def stored_call(call: Call, view: MaskedView) -> Call:

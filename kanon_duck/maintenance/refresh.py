@@ -138,7 +138,7 @@ def _refresh(call: Call, view: MaskedView, dry_run: bool, started: float) -> Row
         raise broken(call, view, error) from error
 
     if isinstance(batch, SecureBatch):
-        return release_changes(call, view, settings, state, batch, found, started)
+        return release_changes(call, view, settings, state, batch, found.warnings, "refresh", started)
     call.phase("clustering")
     before = state.labels
     state, waits, from_clustering = _place(call, settings, state, batch)

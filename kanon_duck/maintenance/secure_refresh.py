@@ -18,7 +18,7 @@ from kanon_duck.encoding.microdata import CategoricalAttribute
 from kanon_duck.intake.encode import UNKNOWN_LEAF, EncodedSnapshot
 from kanon_duck.intake.hashing import person, tuple_hash
 from kanon_duck.kernels.box import NO_CLASS
-from kanon_duck.maintenance.capture import GONE, Found, snapshot_changes
+from kanon_duck.maintenance.capture import GONE, snapshot_changes
 from kanon_duck.maintenance.next_release import (
     draft_release,
     end_changed_classes,
@@ -47,10 +47,15 @@ from kanon_duck.release.slots import (
 )
 from kanon_duck.release.stays import remember_leaving
 from kanon_duck.runtime.call import Call, Row
-from kanon_duck.secure.release import Changes
+from kanon_duck.secure.people import Changes
+from kanon_duck.secure.release import HIDDEN, NOT_WAITING
 from kanon_duck.secure.state import NONE
+from kanon_duck.secure.state import State as Slots
 
 Integers = NDArray[np.int64]
+
+MANY_WAITING = 0.03
+"""Share of the people from which on the owner hears what would help those who wait."""
 
 
 @dataclass(frozen=True)
@@ -188,23 +193,34 @@ def load_series(call: Call, view: MaskedView, settings: Settings, state: State) 
 
 
 def release_changes(
-    call: Call, view: MaskedView, settings: Settings, state: State, batch: SecureBatch, found: Found, started: float
+    call: Call,
+    view: MaskedView,
+    settings: Settings,
+    state: State,
+    batch: SecureBatch,
+    warnings: list[str],
+    cause: str,
+    started: float,
 ) -> Row:
     """Make the next release of the series, or keep the last where readers would see no difference.
 
     Guarantee: everybody of the release has a certificate, or there is no release.
+
+    Parameters
+    ----------
+    cause : str
+        A refresh looks for splits of the cohorts that something has happened to, any other cause at all of them.
     """
     database, before = call.database, state.labels
     call.phase("clustering")
     bounds = read_bounds(database, view.number, settings)
-    series, made = continue_series(settings, batch.series, state.microdata, batch.changes, bounds, call.checkpoint)
+    changes = batch.changes if cause == "refresh" else _with_somebody_of_each(batch.changes, batch.before)
+    series, made = continue_series(settings, batch.series, state.microdata, changes, bounds, call.checkpoint)
     state = replace(state, labels=series.slots.classes(), series=series)
     if np.all(state.labels == NO_CLASS):
         return held(call, view, settings.model)
     call.phase("writing")
-    draft = draft_release(
-        call, view, settings, state, before, batch.changed, "refresh", started, contents=contents(series)
-    )
+    draft = draft_release(call, view, settings, state, before, batch.changed, cause, started, contents=contents(series))
     if not draft.shows_difference:  # no release: what happens next, happens in the release of this number
         series = replace(series, slots=replace(series.slots, release=view.release))
         draft = replace(draft, state=replace(draft.state, series=series))
@@ -225,7 +241,43 @@ def release_changes(
     if ended is None:
         row = keep_release(draft)
     else:
-        warnings = standing_warnings(settings) + found.warnings + batch.encoded.warnings
-        row = publish_draft(draft, ended, leaving, warnings)
+        advice = _advice(settings, series.slots, made.reason)
+        row = publish_draft(
+            draft, ended, leaving, standing_warnings(settings) + warnings + batch.encoded.warnings + advice
+        )
     keep_in_mind(call, draft.state)
     return row
+
+
+def nothing_changed(encoded: EncodedSnapshot, series: SecureSeries) -> SecureBatch:
+    """A batch of no changes, from a snapshot of no rows."""
+    none = np.empty(0, np.int64)
+    return SecureBatch(encoded, none, np.empty(0, bool), none, none, none, Changes(), series, series)
+
+
+def _with_somebody_of_each(changes: Changes, series: SecureSeries) -> Changes:
+    """The same changes, and that somebody of each cohort has moved nowhere: so all of them are looked at."""
+    slots = series.slots
+    held = np.flatnonzero(slots.held())
+    _, first = np.unique(slots.cohort[held], return_index=True)
+    somebody = np.setdiff1d(slots.holder[held[first]], changes.left)
+    return replace(changes, moved=np.union1d(changes.moved, somebody))
+
+
+def _advice(settings: Settings, slots: Slots, reason: Integers) -> list[str]:
+    """Which option would help, where many wait."""
+    waiting, shown = np.count_nonzero(reason != NOT_WAITING), np.count_nonzero(slots.classes() >= 0)
+    if waiting <= MANY_WAITING * (waiting + shown):
+        return []
+    hidden = np.count_nonzero(reason == HIDDEN)
+    if hidden > waiting / 2:
+        remedy = (
+            "a view made with on_delete => 'counterfeit' shows them, with a row of nobody for each empty place"
+        )
+    elif settings.reserve == 0:
+        remedy = (
+            "a view made with reserve => 0.3 gives newcomers a way in, by rows of nobody in some new classes"
+        )
+    else:
+        remedy = "a rebuild with a lower patience places them sooner, in classes that lose more"
+    return [f"{waiting} people wait, {waiting / (waiting + shown):.1%} of all: {remedy}"]

@@ -27,7 +27,8 @@ from kanon_duck.runtime.arrow import numbers, texts
 from kanon_duck.runtime.database import Database
 from kanon_duck.runtime.parallel import Checkpoint
 from kanon_duck.secure.bounds import Bounds
-from kanon_duck.secure.release import NOT_WAITING, REASONS, Changes, Release, first_release, next_release
+from kanon_duck.secure.people import Changes
+from kanon_duck.secure.release import NOT_WAITING, REASONS, Release, first_release, next_release
 from kanon_duck.secure.settings import Settings as SeriesSettings
 from kanon_duck.secure.state import NONE
 from kanon_duck.secure.state import State as Slots

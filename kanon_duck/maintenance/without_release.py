@@ -65,11 +65,3 @@ def broken(call: Call, view: MaskedView, error: KanonError) -> RecordedError:
 def failed(call: Call, view: MaskedView, error: KanonError) -> Row:
     """A view that could not be refreshed while others are: the release there is, and why."""
     return _standing(call, view, "failed", [error.reason])
-
-
-def secure_message(view: MaskedView) -> str:
-    """What is said where a secure view would need another release."""
-    return (
-        f"masked view {view.name} is secure, and secure releases after the first are not built yet: "
-        f"CALL kanon.rebuild('{view.name}', secure => false) accepts that readers compare releases"
-    )

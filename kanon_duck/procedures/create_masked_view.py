@@ -13,13 +13,14 @@ from kanon_duck.catalog.views import (
     release_row,
     views_over,
 )
+from kanon_duck.errors import KanonError
 from kanon_duck.intake.kept_columns import check_kept
 from kanon_duck.intake.snapshot import take_snapshot
 from kanon_duck.maintenance.from_scratch import release_from_scratch
 from kanon_duck.maintenance.triggers import REFUSED_STATEMENTS, install_triggers, trigger_source
 from kanon_duck.privacy.feasibility import refuse_impossible
+from kanon_duck.runtime import arguments as read
 from kanon_duck.runtime.call import Call, Row
-from kanon_duck.runtime.database import Database
 
 
 def run(call: Call) -> list[Row]:
@@ -28,13 +29,14 @@ def run(call: Call) -> list[Row]:
     database = call.database
     settings = read_settings(call)
     refuse_taken(database, settings, call.catalog)
+    accepted = _refuse_second_view(call, settings)
     if settings.capture == "trigger":
         trigger_source(call, settings)
     call.phase("reading")
     snapshot = take_snapshot(call, settings)
     refuse_impossible(database, settings.model, snapshot.rows, snapshot.table)
     check_kept(database, settings, snapshot.table)
-    warnings = _warnings(database, settings)
+    warnings = standing_warnings(settings) + accepted
     number = next_view_number(database)
     record_view(database, number, settings)
     release, losses, found = release_from_scratch(call, settings, snapshot.table, number, 1, "create")
@@ -50,19 +52,38 @@ def run(call: Call) -> list[Row]:
     return [release_row(database, settings.name, 1)]
 
 
-def _warnings(database: Database, settings: Settings) -> list[str]:
-    """What the owner should know before anybody reads the view."""
-    warnings = standing_warnings(settings)
-    if not settings.independent:
-        others = views_over(database, settings.source)
-        for names, state in (
-            ([name for name, dropped in others if not dropped], "over this source too"),
-            ([name for name, dropped in others if dropped], "over this source and dropped"),
-        ):
-            if names:
-                shown = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
-                warnings.append(
-                    f"made {state}: {shown}; whoever has both can compare them; "
-                    "independent => true says that this is meant"
-                )
-    return warnings
+def _refuse_second_view(call: Call, settings: Settings) -> list[str]:
+    """Refuse a view over a source that has, or had, another, unless the owner says that this is meant.
+
+    Guarantee: nobody's releases become comparable with others by accident, also not by a drop.
+
+    Returns
+    -------
+    list of str
+        What the owner has accepted.
+
+    Raises
+    ------
+    KanonError
+        With the other views.
+    """
+    others = views_over(call.database, settings.source)
+    standing = [name for name, dropped in others if not dropped]
+    dropped = [name for name, dropped in others if dropped]
+    new_series = read.boolean(call.arguments, "new_series", False)
+    if standing and not settings.independent:
+        raise KanonError(
+            f"source {settings.source} has a masked view already, {_listed(standing)}: whoever has both can compare "
+            "them; independent => true says that this is meant"
+        )
+    if dropped and not (settings.independent or new_series):
+        raise KanonError(
+            f"source {settings.source} had a masked view, {_listed(dropped)}, whose releases somebody may have: "
+            "whoever has both can compare them; new_series => true says that this is meant"
+        )
+    return [f"whoever has releases of {_listed([name for name, _ in others])} can compare them"] if others else []
+
+
+def _listed(names: list[str]) -> str:
+    """Names in a sentence."""
+    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")

@@ -19,8 +19,8 @@ from kanon_duck.maintenance.next_release import (
     move_members,
     publish_draft,
 )
+from kanon_duck.maintenance.secure_refresh import load_series, nothing_changed, release_changes
 from kanon_duck.maintenance.state import keep_in_mind, load_state
-from kanon_duck.maintenance.without_release import secure_message
 from kanon_duck.release.stays import remember_leaving
 from kanon_duck.runtime.arguments import shown
 from kanon_duck.runtime.call import Call, Row
@@ -29,12 +29,13 @@ NONE = np.empty(0, np.int64)
 
 
 def run(call: Call) -> list[Row]:
-    """Break classes that others cover, where that lowers information loss; the source is not read."""
+    """Break classes that others cover, where that lowers information loss; the source is not read.
+
+    Classes of a secure masked view are split where both parts stay proved safe, and nothing else.
+    """
     started = time.perf_counter()
     view = find_view(call)
     refuse_unseen(call, view)
-    if view.secure:
-        raise KanonError(secure_message(view))
     stored, settings = stored_settings(call, view)
     if settings.method == FULL_DOMAIN:
         raise KanonError(
@@ -42,7 +43,10 @@ def run(call: Call) -> list[Row]:
             "quasi-identifier, which optimize would not: CALL kanon.rebuild with another method"
         )
     call.phase("encoding")
-    state, _ = load_state(call, view, settings, empty_snapshot(stored, settings))
+    state, encoded = load_state(call, view, settings, empty_snapshot(stored, settings))
+    if view.secure:
+        batch = nothing_changed(encoded, state.series or load_series(call, view, settings, state))
+        return [release_changes(call, view, settings, state, batch, [], "optimize", started)]
     call.phase("clustering")
     before = state.labels
     state = optimize_classes(call, settings, state)

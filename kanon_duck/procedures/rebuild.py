@@ -5,34 +5,56 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
+import numpy as np
+
 from kanon_duck.catalog.column_types import first_other_type
 from kanon_duck.catalog.settings import Settings, read_settings, standing_warnings
 from kanon_duck.catalog.views import (
     MaskedView,
     find_view,
     record_release,
+    record_settings,
     refuse_unseen,
     release_row,
+    settings_as_made,
     stored_call,
+    stored_settings,
     stored_types,
 )
+from kanon_duck.clustering.declared import cluster
 from kanon_duck.errors import KanonError
 from kanon_duck.intake.kept_columns import check_kept
 from kanon_duck.intake.snapshot import take_snapshot
+from kanon_duck.kernels.box import NO_CLASS
+from kanon_duck.maintenance.capture import compare
 from kanon_duck.maintenance.from_scratch import release_from_scratch
 from kanon_duck.maintenance.last_release import compare_with_last, remember_last
+from kanon_duck.maintenance.secure_refresh import encode_changes, release_changes
 from kanon_duck.maintenance.triggers import install_triggers, remove_triggers, trigger_source
-from kanon_duck.maintenance.without_release import secure_message, undo_dry_run
+from kanon_duck.maintenance.without_release import undo_dry_run
 from kanon_duck.privacy.feasibility import refuse_impossible
 from kanon_duck.release.classes import end_all_classes
+from kanon_duck.release.generalization import generalize
 from kanon_duck.release.history import end_release
 from kanon_duck.release.stays import end_versions
 from kanon_duck.release.widening import widen
 from kanon_duck.runtime import arguments as read
 from kanon_duck.runtime.call import Call, Row
 
-OF_THE_CALL = ("view_name", "dry_run")
+OF_THE_CALL = ("view_name", "new_series", "dry_run")
 """Arguments that are no settings."""
+
+OF_THE_SERIES = {
+    "source": "source",
+    "model": "k, l and p",
+    "keep": "keep",
+    "sensitive": "sensitive",
+    "quasi_identifiers": "quasi_identifiers",
+}
+"""Settings that a secure series keeps, and what they are called."""
+
+OF_SECURE_VIEWS = ("on_delete", "reserve", "patience")
+"""Options that mean nothing without ``secure``."""
 
 SWITCHES = ("secure", "independent")
 """Settings that are true or false; any other that is typed as false is taken off, as if it had never been typed."""
@@ -47,14 +69,17 @@ def run(call: Call) -> list[Row]:
     changed = _with_changes(call, view)
     settings = read_settings(changed, stored_types(call, view))
     _refuse_other_columns(call, view, settings)
-    if settings.secure and not view.secure:
+    new_series = read.boolean(call.arguments, "new_series", False)
+    if settings.secure and not view.secure and not new_series:
         raise KanonError(
-            "secure is true, but readers could compare the releases so far: leave it out, or make another masked view"
+            f"secure is true, but the releases of {view.name} so far can be compared: new_series => true begins a "
+            "secure series with the next release, and says that earlier recipients may compare"
         )
-    if settings.secure:
-        raise KanonError(secure_message(view))
     if settings.capture == "trigger":
         trigger_source(changed, settings)
+    if settings.secure and not new_series:
+        row = _continue_series(call, changed, view, settings, started)
+        return [undo_dry_run(call, row) if dry_run else row]
     call.phase("reading")
     snapshot = take_snapshot(changed, settings)
     refuse_impossible(call.database, settings.model, snapshot.rows, snapshot.table)
@@ -73,8 +98,12 @@ def run(call: Call) -> list[Row]:
         install_triggers(changed, settings, view.number)
     release |= compare_with_last(call.database, settings, view.number, last)
     warnings = standing_warnings(settings)
-    if view.secure:
+    if view.secure and not settings.secure:
         warnings.append("secure => false: whoever has several releases can compare them")
+    if settings.secure:
+        warnings.append(
+            f"a new series begins: whoever has releases 1 to {view.release} can compare them with later ones"
+        )
     release |= {"warnings": warnings + found, "seconds": time.perf_counter() - started}
     record_release(call.database, view.number, release, losses)
     row = release_row(call.database, view.name, view.release + 1)
@@ -88,10 +117,68 @@ def _with_changes(call: Call, view: MaskedView) -> Call:
     before = dict(stored.arguments)
     if "method" in typed:  # what was set for another method means nothing for this one
         before |= dict.fromkeys(("effort", "method_options"))
+    if typed.get("secure") is False:
+        before |= dict.fromkeys(OF_SECURE_VIEWS)
     taken_off = [name for name, value in typed.items() if value is False and name not in SWITCHES]
     typed |= dict.fromkeys(taken_off)
     schema = call.schema if "source" in typed else stored.schema
     return replace(stored, arguments={**before, **typed}, schema=schema)
+
+
+def _continue_series(call: Call, changed: Call, view: MaskedView, settings: Settings, started: float) -> Row:
+    """The next release of a secure series: what the rules allow, and what classes free of them would lose.
+
+    Raises
+    ------
+    KanonError
+        When a setting would be another that the series is proved safe for, or by which its people are encoded.
+    """
+    database = call.database
+    stored, before = stored_settings(call, view)
+    fixed = before.quasi_identifiers
+    before = replace(before, quasi_identifiers=[replace(each, fixed_domain=None) for each in fixed])
+    for name in OF_THE_SERIES:
+        if getattr(settings, name) != getattr(before, name):
+            raise KanonError(
+                f"{OF_THE_SERIES[name]} would be others than those that the releases of {view.name} are proved safe "
+                "for: new_series => true begins anew, and says that earlier recipients may compare"
+            )
+    settings = replace(settings, quasi_identifiers=fixed)
+    version = record_settings(changed, view.number, settings, settings_as_made(database, view))
+    call.phase("reading")
+    found = compare(stored, settings, view.number)
+    call.phase("encoding")
+    if settings.weights != before.weights:
+        call.memory.take()  # its codes have the weights of before
+    state, batch = encode_changes(call, view, settings, found.table)
+    view = replace(view, settings_version=version)
+    row = release_changes(call, view, settings, state, batch, found.warnings, "rebuild", started)
+    if before.capture == "trigger":
+        remove_triggers(call, view.number)
+    if settings.capture == "trigger":
+        install_triggers(changed, settings, view.number)
+    free = _loss_without_series(call, settings, view)
+    if free is not None and free < row["information_loss_per_row"]:
+        row["warnings"] = [
+            *row["warnings"],
+            f"classes free of the series would lose {free:.4g} a row instead of {row['information_loss_per_row']:.4g}: "
+            "new_series => true begins anew, and says that earlier recipients may compare",
+        ]
+    return row
+
+
+def _loss_without_series(call: Call, settings: Settings, view: MaskedView) -> float | None:
+    """Information loss per row of the people of the release if they were clustered from scratch; None if they cannot."""
+    state = call.memory.state
+    if state is None:
+        return None
+    call.phase("clustering")
+    shown = state.microdata.take(np.flatnonzero(state.labels != NO_CLASS))
+    labels = cluster(call, settings, shown).labels
+    if np.all(labels == NO_CLASS):
+        return None
+    classes = generalize(shown, labels)
+    return float(classes.sizes @ classes.shares.sum(axis=1) / classes.sizes.sum())
 
 
 def _refuse_other_columns(call: Call, view: MaskedView, settings: Settings) -> None:
@@ -122,6 +209,11 @@ def _refuse_other_columns(call: Call, view: MaskedView, settings: Settings) -> N
                 f"{argument} is {read.shown(after[argument])} and was {read.shown(columns)}: a rebuild keeps the "
                 "columns that readers know; make another masked view"
             )
+    if settings.has_counterfeits != view.has_counterfeits:
+        raise KanonError(
+            "on_delete and reserve would make released rows of nobody, or end them, and so change the columns that "
+            "readers know, by weight: make another masked view"
+        )
     for each in settings.quasi_identifiers:
         if (each.hierarchy is None) != (view.quasi_identifiers[each.name]["type"] == "numeric"):
             raise KanonError(

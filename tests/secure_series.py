@@ -12,8 +12,8 @@ from kanon_duck.secure.bounds import Bounds
 from kanon_duck.secure.certificates import assignment, certificates
 from kanon_duck.secure.people import Changes
 from kanon_duck.secure.release import Release, first_release, next_release
-from kanon_duck.secure.settings import Settings
-from kanon_duck.secure.state import NONE, State
+from kanon_duck.secure.settings import SeriesSettings
+from kanon_duck.secure.state import NONE, SeriesState
 from tests.secure_intruder import Releases, agrees, possible_by_product, possible_values
 
 
@@ -22,7 +22,7 @@ class Outcome:
     """A series: what was released, the last state, everybody's value, and how often each rule was at work."""
 
     releases: Releases
-    state: State
+    state: SeriesState
     value: np.ndarray
     bounds: Bounds
     waiting: int = 0
@@ -56,7 +56,7 @@ def random_series(seed: int, most_releases: int = 5) -> Outcome | None:
     """A series of random changes; None where not even the first release is possible."""
     generator = np.random.default_rng(seed)
     bounds = random_bounds(generator)
-    settings = Settings(
+    settings = SeriesSettings(
         on_delete=str(generator.choice(["retire", "counterfeit", "counterfeit", "remove"])),
         reserve=float(generator.choice([0.0, 0.5, 1.0])),
         patience=int(generator.integers(1, 4)),

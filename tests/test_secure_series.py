@@ -14,7 +14,7 @@ from kanon_duck.secure import certificates, placing, plan, splits
 from kanon_duck.secure.bounds import Bounds
 from kanon_duck.secure.certificates import Failures
 from kanon_duck.secure.pool import Waiting
-from kanon_duck.secure.state import NONE, State
+from kanon_duck.secure.state import NONE, SeriesState
 from tests.secure_intruder import possible_by_product, possible_values
 from tests.secure_series import below_bound, check_certificates, random_series
 
@@ -44,7 +44,7 @@ def _everything_passes(*_: object) -> Failures:
     return Failures(np.empty(0, np.int64))
 
 
-def _any_base_slot(state: State, _empties: np.ndarray, planned: np.ndarray) -> np.ndarray:
+def _any_base_slot(state: SeriesState, _empties: np.ndarray, planned: np.ndarray) -> np.ndarray:
     return np.flatnonzero(planned & (state.witness == NONE) & state.living()[state.cohort])
 
 
@@ -58,7 +58,9 @@ def _moves_without_the_link_rule(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(certificates, "failures", _everything_passes)
     pool_of = placing.pool_of
 
-    def with_everything(state: State, person: np.ndarray, value: np.ndarray, bounds: Bounds, *more: Any) -> Waiting:
+    def with_everything(
+        state: SeriesState, person: np.ndarray, value: np.ndarray, bounds: Bounds, *more: Any
+    ) -> Waiting:
         pool = pool_of(state, person, value, bounds, *more)
         known = np.count_nonzero(pool.known)
         everything = np.tile(np.arange(bounds.tuples), known)
@@ -73,7 +75,7 @@ def _splits_without_the_check(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(splits, "failures", _everything_passes)
     best_parts = splits.best_parts
 
-    def any_parts(state: State, encoding: Encoding, bounds: Bounds, *more: Any) -> Any:
+    def any_parts(state: SeriesState, encoding: Encoding, bounds: Bounds, *more: Any) -> Any:
         return best_parts(state, encoding, replace(bounds, k=1, required=np.zeros_like(bounds.required)), *more)
 
     patch.setattr(splits, "best_parts", any_parts)

@@ -86,9 +86,9 @@ def shares_enough(
 
 @njit(nogil=True, cache=True, no_cfunc_wrapper=True)
 def find_homes(
-    codes, caps, weights, value, known, allowed_stops, allowed, allowed_counts, former_root, position, low, high, people, root,
-    cohort_position, empty_stops, empty, takes, offer_stops, offered, counts, attribute_values, required, k, reach,
-    fills, distances, found,
+    codes, caps, weights, value, known, allowed_stops, allowed, allowed_counts, former_root, position, low,
+    high, people, root, cohort_position, empty_stops, empty, takes, offer_stops, offered, counts, attribute_values,
+    required, k, reach, fills, distances, found,
 ):  # fmt: skip
     """Find the open cohorts whose loss rises least when they take each person in.
 
@@ -118,7 +118,7 @@ def find_homes(
             fits = False
             for place in range(empty_stops[cohort - 1] if cohort else 0, empty_stops[cohort]):
                 fits |= empty[place] == value[person]
-            if not (fits or takes[cohort]):
+            if not fits and takes[cohort] == 0:
                 continue
             before, after = 0.0, 0.0
             for lane in range(0, codes.shape[1], LANES):
@@ -139,5 +139,35 @@ def find_homes(
                     continue
             if fits:
                 insert(distances, found, person, 0, fills, distance, cohort)
-            if takes[cohort]:
+            if takes[cohort] > 0:
                 insert(distances, found, person, fills, count, distance, cohort)
+
+
+@njit(nogil=True, cache=True, no_cfunc_wrapper=True)
+def find_callers(
+    codes, caps, weights, value, position, low, high, people, cohort_position, empty_stops, empty, reach, distances,
+    found,
+):  # fmt: skip
+    """Find the people whom each empty slot can be filled by and whose cohort then loses least.
+
+    The arguments are those of `find_homes`, but for ``found``, int32 of shape (empty slots, candidates): people, at
+    first all NO_CANDIDATE; ``position`` rises too.
+    """
+    for cohort in range(people.size):
+        first = np.searchsorted(position, cohort_position[cohort] - reach)
+        stop = np.searchsorted(position, cohort_position[cohort] + reach + 1)
+        begin, end = empty_stops[cohort - 1] if cohort else 0, empty_stops[cohort]
+        for person in range(first, stop):
+            fits = False
+            for place in range(begin, end):
+                fits |= empty[place] == value[person]
+            if not fits:
+                continue
+            distance = 0.0
+            for lane in range(0, codes.shape[1], LANES):
+                row = load(codes, person, lane)
+                least, most = load(low, cohort, lane), load(high, cohort, lane)
+                distance += weigh(minimum(least, row), maximum(most, row), caps, weights, lane)
+            for place in range(begin, end):
+                if empty[place] == value[person]:
+                    insert(distances, found, place, 0, found.shape[1], distance, person)

@@ -15,6 +15,9 @@ from kanon_duck.kernels.simd import load, maximum, minimum, weigh
 NO_CANDIDATE = -1
 """Ends a row of ``homes``."""
 
+IF_NEW, ALWAYS = 1, 2
+"""When a cohort takes company."""
+
 FORBIDDEN = 1e12
 """Loss of a host with members that it may not have."""
 
@@ -36,6 +39,8 @@ class Pool(NamedTuple):
         For each of those, values that all former slots can have, rising, and in how many rows.
     required : int64, shape (attributes,); k : int
         See ``Bounds``.
+    crowding : float
+        What each person of a group costs for each of them.
     near : int32, shape (n, neighbours)
     homes : int32, shape (n, candidates)
         Open cohorts that may take each, or NO_CANDIDATE.
@@ -53,6 +58,7 @@ class Pool(NamedTuple):
     allowed_counts: NDArray
     required: NDArray
     k: int
+    crowding: float
     near: NDArray
     homes: NDArray
 
@@ -70,8 +76,13 @@ class Cohorts(NamedTuple):
         Whether the cohort is not shown as long as the slot is empty; of equal values, these come first.
     saving : float64, shape (empty slots,)
         What is saved when the slot is filled.
-    takes : bool, shape (cohorts,)
-        Whether an empty slot can be a witness.
+    of_empty : int64, shape (empty slots,)
+        The cohort of each.
+    callers : int32, shape (empty slots, candidates)
+        People who can fill each, or NO_CANDIDATE.
+    takes : int64, shape (cohorts,)
+        0 where none of the empty slots can be a witness; IF_NEW where one can that is filled by somebody new, or not
+        filled; ALWAYS where one can that is never filled.
     hidden_price : float
         What a person who is not shown costs.
     """
@@ -83,6 +94,8 @@ class Cohorts(NamedTuple):
     empty: NDArray
     hiding: NDArray
     saving: NDArray
+    of_empty: NDArray
+    callers: NDArray
     takes: NDArray
     hidden_price: float
 
@@ -226,7 +239,7 @@ def group_loss(pool, members, host, size, guidance, seen):
             if pool.known[person] > 0:
                 lacks = max(lacks, lacking_for(person, pool, members, host, size, seen))
     if lacks == 0:
-        return size * group_cost(pool.codes, pool.caps, pool.weights, members, host, size)
+        return size * (group_cost(pool.codes, pool.caps, pool.weights, members, host, size) + pool.crowding * size)
     price = waiting_price(pool.price, members, host, size)
     if guidance > 0.0 and size > 1:
         loss = size * group_cost(pool.codes, pool.caps, pool.weights, members, host, size)
@@ -240,8 +253,8 @@ def group_loss(pool, members, host, size, guidance, seen):
 
 @njit(**INNER)
 def fill(value, known, cohorts, members, host, size):
-    """How many empty slots of a cohort its members fill, how many are new, what is not saved, and if it hides."""
-    count, new, left, hidden = 0, 0, 0.0, False
+    """How many empty slots of a cohort its members fill, how many are new, what is not saved, and how many hide it."""
+    count, new, left, hidden = 0, 0, 0.0, 0
     begin = cohorts.empty_stops[host - 1] if host > 0 else 0
     for position in range(begin, cohorts.empty_stops[host]):
         wanted = cohorts.empty[position]
@@ -260,19 +273,24 @@ def fill(value, known, cohorts, members, host, size):
                 rank -= 1
         if not found:
             left += cohorts.saving[position]
-            hidden |= cohorts.hiding[position]
+            hidden += cohorts.hiding[position]
     return count, new, left, hidden
 
 
 @njit(**INNER)
-def cohort_loss(pool, cohorts, members, host, size):
-    """Loss of an open cohort with its members, or the price of all their waiting if it is not shown."""
+def cohort_loss(pool, cohorts, members, host, size, guidance):
+    """Loss of an open cohort with its members, or the price of all their waiting if it is not shown.
+
+    One that few empty slots hide costs somewhat less, by ``guidance``.
+    """
     fills, new, left, hidden = fill(pool.value, pool.known, cohorts, members, host, size)
-    if hidden:
-        return cohorts.people[host] * cohorts.hidden_price + waiting_price(pool.price, members, host, size)
+    if hidden > 0:
+        price = cohorts.people[host] * cohorts.hidden_price + waiting_price(pool.price, members, host, size)
+        return price * (1.0 - 0.5 * guidance / hidden)
     empties = cohorts.empty_stops[host] - (cohorts.empty_stops[host - 1] if host > 0 else 0)
     # a cohort takes company where a slot changes hands, or is empty
-    if size > fills and (not cohorts.takes[host] or (fills == empties and new == 0)):
+    takes = cohorts.takes[host]
+    if size > fills and (takes == 0 or (takes == IF_NEW and fills == empties and new == 0)):
         return FORBIDDEN
     cost = 0.0
     for lane in range(0, pool.codes.shape[1], LANES):
@@ -288,7 +306,7 @@ def cohort_loss(pool, cohorts, members, host, size):
 def host_loss(pool, cohorts, members, host, size, guidance, seen):
     """Loss of a host."""
     if host < cohorts.people.size:
-        return cohort_loss(pool, cohorts, members, host, size)
+        return cohort_loss(pool, cohorts, members, host, size, guidance)
     return group_loss(pool, members, host, size, guidance, seen)
 
 
@@ -489,6 +507,13 @@ def anneal_pool(pool, cohorts, hosts, temperature, cooling, begin, steps, guidan
             target = np.int64(pool.homes[person, below(random, pool.homes.shape[1])])
         elif kind < 104 and hosts.vacant[0] > 0 and (source < number or hosts.sizes[source] > 1):
             target = hosts.vacant[hosts.vacant[0]]
+        elif kind < 152 and cohorts.empty.size > 0:
+            # an empty slot calls somebody
+            called = below(random, cohorts.empty.size)
+            caller = np.int64(cohorts.callers[called, below(random, cohorts.callers.shape[1])])
+            if caller >= 0:
+                person, target = caller, cohorts.of_empty[called]
+                source = hosts.host[person]
         if target < 0:
             target = hosts.host[pool.near[person, below(random, pool.near.shape[1])]]
         if target == source or (target < number and not is_home(pool.known, pool.homes, person, target)):

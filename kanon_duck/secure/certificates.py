@@ -6,8 +6,8 @@ true assignment is consistent; others come from it by exchanges (``docs/secure-r
 
 exchange of base slots a and b of a cohort
     All who ever hold a get b's value, and the other way round. Slots that were born together have always been shown
-    together. Of a daughter's slots, born in the other cohort at t(a) < t(b) while the witness e was empty: there e's row
-    has b's value, and a base slot with that value has e's; and from t(a) to t(b) e's row has a's value instead.
+    together. Of a daughter's slots, born in the other cohort at t(a) < t(b) while the witness e was empty: there e has
+    b's value, and a base slot with that value has e's; and from t(a) to t(b) e's row has a's value instead.
 company
     A slot y came when the holder of its witness i changed. y may have the value of any base slot j of the cohort: i and
     j are exchanged, and from then on the values of y and i.
@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from kanon_duck.errors import KanonError
 from kanon_duck.secure.bounds import Bounds
-from kanon_duck.secure.state import NONE, State
+from kanon_duck.secure.state import NONE, SeriesState
 
 Integers = NDArray[np.int64]
 
@@ -77,7 +77,7 @@ class Offer:
         return np.repeat(np.arange(len(cohort)), lengths), self.keys[place] % self.tuples, self.counts[place]
 
 
-def offer(state: State, bounds: Bounds, static: NDArray[np.bool_] | None = None) -> Offer:
+def offer(state: SeriesState, bounds: Bounds, static: NDArray[np.bool_] | None = None) -> Offer:
     """What the cohorts of a state offer."""
     base = (state.witness == NONE) & (state.static() if static is None else static)
     keys, counts = np.unique(state.cohort[base] * bounds.tuples + state.value[base], return_counts=True)
@@ -85,15 +85,15 @@ def offer(state: State, bounds: Bounds, static: NDArray[np.bool_] | None = None)
     return Offer(keys, counts, stops, bounds.tuples)
 
 
-def sound_cohorts(state: State, bounds: Bounds, offered: Offer) -> NDArray[np.bool_]:
+def sound_cohorts(state: SeriesState, bounds: Bounds, offered: Offer) -> NDArray[np.bool_]:
     """Which cohorts have k static base slots with diverse enough values."""
     cohort = offered.keys // bounds.tuples
     rows = np.bincount(cohort, offered.counts, minlength=state.cohorts)
     return (rows >= bounds.k) & bounds.diverse(cohort, offered.keys % bounds.tuples, state.cohorts)
 
 
-def sound_daughters(state: State, bounds: Bounds, offered: Offer) -> NDArray[np.bool_]:
-    """Which cohorts have base slots that can all be exchanged with one another, in enough rows of each class they were in.
+def sound_daughters(state: SeriesState, bounds: Bounds, offered: Offer) -> NDArray[np.bool_]:
+    """Which cohorts have base slots that can all be exchanged, in enough rows of all classes that they were in.
 
     Guarantee: a daughter is sound only if the other cohort offers all its values, and k rows have the same values in
     both. Cohorts that are no daughters always are.
@@ -108,14 +108,14 @@ def sound_daughters(state: State, bounds: Bounds, offered: Offer) -> NDArray[np.
     return sound
 
 
-def rows_in_both(state: State, offered: Offer, daughters: Integers) -> Integers:
+def rows_in_both(state: SeriesState, offered: Offer, daughters: Integers) -> Integers:
     """Static base slots that daughters and the cohorts they parted from have in common, by value."""
     which, value, count = offered.expanded(daughters)
     other = offered.count(state.cohort[state.origin[daughters]][which], value)
     return np.bincount(which, np.minimum(count, other), minlength=len(daughters)).astype(np.int64)
 
 
-def roots(state: State) -> Integers:
+def roots(state: SeriesState) -> Integers:
     """The cohort from which each descends: exchanges in cohorts of different roots touch no slot twice."""
     root = np.arange(state.cohorts)
     while True:
@@ -150,7 +150,7 @@ class Links:
     sound: NDArray[np.bool_]
 
 
-def examine_links(state: State, bounds: Bounds, offered: Offer, static: NDArray[np.bool_]) -> Links:
+def examine_links(state: SeriesState, bounds: Bounds, offered: Offer, static: NDArray[np.bool_]) -> Links:
     """Find what is possible for those who have held linked slots.
 
     Guarantee: a group is sound only if its slots lie in cohorts of different roots, k rows have the same values in all
@@ -196,13 +196,13 @@ class Failures:
     cohorts: Integers
 
 
-def unchanged(state: State, slots: Integers) -> NDArray[np.bool_]:
+def unchanged(state: SeriesState, slots: Integers) -> NDArray[np.bool_]:
     """Which slots somebody holds in the present release who held them in the one before."""
     before, since = state.empty_from[slots], state.empty_until[slots]
     return (before == NONE) | (before > state.release) | (since < state.release)
 
 
-def failures(state: State, bounds: Bounds) -> Failures:
+def failures(state: SeriesState, bounds: Bounds) -> Failures:
     """Find what is not sound.
 
     Guarantee: where nothing is found, everybody who has ever been in a release has a certificate.
@@ -227,7 +227,7 @@ def failures(state: State, bounds: Bounds) -> Failures:
     return Failures(np.flatnonzero(bad))
 
 
-def verify(state: State, bounds: Bounds) -> None:
+def verify(state: SeriesState, bounds: Bounds) -> None:
     """Refuse a state in which somebody has no certificate.
 
     Raises
@@ -270,7 +270,7 @@ class Certificates:
     candidates: Integers
 
 
-def certificates(state: State, bounds: Bounds, people: Integers) -> Certificates:
+def certificates(state: SeriesState, bounds: Bounds, people: Integers) -> Certificates:
     """The certificates of some people, each of whom is or has been in a release.
 
     Their assignments are those of the module's description, with the person's slot (each slot of its group, for links)
@@ -300,7 +300,7 @@ def certificates(state: State, bounds: Bounds, people: Integers) -> Certificates
     return Certificates(people, slot, rule, stops, pairs % bounds.tuples, candidates)
 
 
-def assignment(state: State, bounds: Bounds, person: int, value: int) -> dict[int, int]:
+def assignment(state: SeriesState, bounds: Bounds, person: int, value: int) -> dict[int, int]:
     """Who has another value than the true one in an assignment in which a person has a value; see the module.
 
     For owners and tests: O(slots) for each call.
@@ -339,7 +339,7 @@ def assignment(state: State, bounds: Bounds, person: int, value: int) -> dict[in
         if origin != NONE and state.born[earlier] < state.born[later] and state.value[later] != state.value[origin]:
             exchange(origin, partner(state.cohort[origin], state.value[later]))
 
-    for slot in np.flatnonzero(state.link == state.link[own]):
+    for slot in np.flatnonzero(state.link == state.link[own]).tolist():
         witness = state.witness[slot]
         if witness == NONE:
             exchange(slot, partner(state.cohort[slot], value))

@@ -11,8 +11,8 @@ from kanon_duck.encoding.codes import Encoding
 from kanon_duck.secure.bounds import Bounds
 from kanon_duck.secure.certificates import offer, sound_cohorts, sound_daughters
 from kanon_duck.secure.prices import MOVE_RISE
-from kanon_duck.secure.settings import Settings
-from kanon_duck.secure.state import NOBODY, NONE, STILL, State
+from kanon_duck.secure.settings import SeriesSettings
+from kanon_duck.secure.state import NOBODY, NONE, STILL, SeriesState
 
 Integers = NDArray[np.int64]
 
@@ -38,7 +38,7 @@ class Changes:
     moved: Integers = field(default_factory=lambda: np.empty(0, np.int64))
 
 
-def vacate(state: State, people: Integers) -> None:
+def vacate(state: SeriesState, people: Integers) -> None:
     """Let people leave the slots that they hold."""
     slot = state.slot[people]
     slot = slot[slot != NONE]
@@ -48,7 +48,7 @@ def vacate(state: State, people: Integers) -> None:
     state.empty_until[slot] = STILL
 
 
-def occupy(state: State, people: Integers, slots: Integers) -> None:
+def occupy(state: SeriesState, people: Integers, slots: Integers) -> None:
     """Let people hold existing slots, which are empty."""
     state.holder[slots] = people
     state.empty_until[slots] = state.release
@@ -57,7 +57,9 @@ def occupy(state: State, people: Integers, slots: Integers) -> None:
     state.waiting[people] = NONE
 
 
-def let_movers_leave(state: State, encoding: Encoding, bounds: Bounds, settings: Settings, moved: Integers) -> None:
+def let_movers_leave(
+    state: SeriesState, encoding: Encoding, bounds: Bounds, settings: SeriesSettings, moved: Integers
+) -> None:
     """Let those leave whose quasi-identifiers changed so much that their class would lose too much.
 
     Only where the empty slot does not hide the class, and where its cohort stays sound without it.
@@ -80,7 +82,7 @@ def let_movers_leave(state: State, encoding: Encoding, bounds: Bounds, settings:
     state.waiting[person] = state.release
 
 
-def sound_daughters_of(state: State, bounds: Bounds, static: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def sound_daughters_of(state: SeriesState, bounds: Bounds, static: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Which cohorts neither miss a value of another cohort nor offer too little to their daughters."""
     lost = np.flatnonzero(~sound_daughters(state, bounds, offer(state, bounds, static)))
     sound = np.ones(state.cohorts, bool)
@@ -89,13 +91,13 @@ def sound_daughters_of(state: State, bounds: Bounds, static: NDArray[np.bool_]) 
     return sound
 
 
-def claimed(state: State) -> Integers:
+def claimed(state: SeriesState) -> Integers:
     """Slots that somebody held who waits: they are no witnesses, so that this person may have another."""
     slot = state.slot[state.waiting != NONE]
     return slot[slot != NONE]
 
 
-def _rise(state: State, encoding: Encoding, person: Integers, cohort: Integers) -> NDArray[np.float64]:
+def _rise(state: SeriesState, encoding: Encoding, person: Integers, cohort: Integers) -> NDArray[np.float64]:
     """Rise of the loss of cohorts if a person with new quasi-identifiers is, or comes, among their people."""
     rows = np.bincount(state.cohort[state.held()], minlength=state.cohorts)[cohort]
     low, high, own = state.low[cohort], state.high[cohort], encoding.codes[person]
@@ -111,7 +113,7 @@ def _cost(
     return np.minimum(high - low, encoding.caps) @ encoding.weights.astype(np.float64)
 
 
-def let_return(state: State, encoding: Encoding, settings: Settings) -> None:
+def let_return(state: SeriesState, encoding: Encoding, settings: SeriesSettings) -> None:
     """Let those who wait return to the slot that they held last, if it is empty, no witness, and near.
 
     Guarantee: whoever has held a witness before it changed hands does not hold it again, so that those who held it

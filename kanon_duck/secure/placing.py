@@ -6,25 +6,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanon_duck.encoding.codes import Encoding
+from kanon_duck.kernels.secure_pool import ALWAYS, IF_NEW
 from kanon_duck.runtime.parallel import Checkpoint
 from kanon_duck.secure.bounds import Bounds
 from kanon_duck.secure.certificates import examine_links, offer, roots, sound_cohorts
 from kanon_duck.secure.people import claimed, sound_daughters_of
 from kanon_duck.secure.plan import Plan
 from kanon_duck.secure.pool import Open, Waiting, find_places
-from kanon_duck.secure.prices import COUNTERFEIT_PRICE, DOOR_PRICE, FORCED_PRICE, HIDDEN_PRICE, RISING, WAITING_PRICE
-from kanon_duck.secure.settings import Settings
-from kanon_duck.secure.state import NONE, State
+from kanon_duck.secure.prices import (
+    COUNTERFEIT_PRICE,
+    CROWDING_PRICE,
+    DOOR_PRICE,
+    FORCED_PRICE,
+    HIDDEN_PRICE,
+    RISING,
+    WAITING_PRICE,
+)
+from kanon_duck.secure.settings import SeriesSettings
+from kanon_duck.secure.state import NONE, SeriesState
 
 Integers = NDArray[np.int64]
 
 
 def find_plan(
-    state: State,
+    state: SeriesState,
     encoding: Encoding,
     value: Integers,
     bounds: Bounds,
-    settings: Settings,
+    settings: SeriesSettings,
     seed: int,
     checkpoint: Checkpoint,
 ) -> Plan:
@@ -47,9 +56,8 @@ def find_plan(
     ways_in = doors(state, empties, planned)
     cohorts = open_cohorts(state, empties, ways_in, hiding, bounds, root, planned)
     cohort, group = find_places(
-        encoding, waiting, cohorts, bounds, HIDDEN_PRICE, settings.effort,
-        seed, checkpoint,
-    )  # fmt: skip
+        encoding, waiting, cohorts, bounds, HIDDEN_PRICE, crowding(settings), settings.effort, seed, checkpoint
+    )
     number = np.where(cohort >= 0, cohorts.cohort[cohort] if len(cohorts.cohort) else NONE, group)
     known = waiting.known > 0
     slot, witness = choose_slots(
@@ -59,22 +67,29 @@ def find_plan(
     return Plan(person, number, slot, witness).take(placed)
 
 
-def empty_slots(state: State, hiding: NDArray[np.bool_]) -> Integers:
-    """Empty slots of living cohorts, by cohort and value; first those that hide the cohort."""
-    slots = np.flatnonzero(~state.held() & state.living()[state.cohort])
+def crowding(settings: SeriesSettings) -> float:
+    """What each person of a group costs for each other: where an empty slot hides all, groups had better be small."""
+    return CROWDING_PRICE if settings.hides else 0.0
+
+
+def empty_slots(state: SeriesState, hiding: NDArray[np.bool_]) -> Integers:
+    """Slots of living cohorts that somebody left, by cohort and value; first those that hide the cohort."""
+    slots = np.flatnonzero(~state.held() & ~state.reserve() & state.living()[state.cohort])
     return slots[np.lexsort((slots, ~hiding[slots], state.value[slots], state.cohort[slots]))]
 
 
-def doors(state: State, empties: Integers, planned: NDArray[np.bool_]) -> Integers:
+def doors(state: SeriesState, empties: Integers, planned: NDArray[np.bool_]) -> Integers:
     """Slots beside which company may come.
 
     Guarantee: each is a static base slot that is empty, and that no person who waits has held.
     """
-    return empties[planned[empties] & (state.witness[empties] == NONE)]
+    reserve = np.flatnonzero(state.reserve() & state.living()[state.cohort])
+    slots = np.concatenate([empties, reserve])
+    return slots[planned[slots] & (state.witness[slots] == NONE)]
 
 
 def choose_slots(
-    state: State,
+    state: SeriesState,
     person: Integers,
     value: Integers,
     known: NDArray[np.bool_],
@@ -92,7 +107,7 @@ def choose_slots(
     person, value, known, cohort : shape (n,)
         Who is to come into which cohort, NONE for others.
     empties : int64
-        The empty slots of living cohorts.
+        The slots that may be filled.
     ways_in : int64
         Those that are `doors`.
     hiding : bool, shape (slots,)
@@ -136,11 +151,11 @@ def choose_slots(
 
 
 def pool_of(
-    state: State,
+    state: SeriesState,
     person: Integers,
     value: Integers,
     bounds: Bounds,
-    settings: Settings,
+    settings: SeriesSettings,
     root: Integers,
     static: NDArray[np.bool_],
 ) -> Waiting:
@@ -174,7 +189,7 @@ def newcomers(person: Integers, value: Integers, price: NDArray[np.float64]) -> 
 
 
 def open_cohorts(
-    state: State,
+    state: SeriesState,
     empties: Integers,
     ways_in: Integers,
     hiding: NDArray[np.bool_],
@@ -188,8 +203,9 @@ def open_cohorts(
     people = np.bincount(state.cohort[held], minlength=state.cohorts)
     some = np.full(state.cohorts, NONE)
     some[state.cohort[held]] = state.holder[held]
-    takes = np.zeros(state.cohorts, bool)
-    takes[state.cohort[ways_in]] = True
+    takes = np.zeros(state.cohorts, np.int64)
+    takes[state.cohort[ways_in]] = IF_NEW
+    takes[state.cohort[ways_in[state.reserve()[ways_in]]]] = ALWAYS
     offered = offer(state, bounds, static)
     which, values, counts = offered.expanded(numbers)
     return Open(
@@ -210,7 +226,7 @@ def open_cohorts(
     )
 
 
-def savings(state: State, empties: Integers, ways_in: Integers) -> NDArray[np.float64]:
+def savings(state: SeriesState, empties: Integers, ways_in: Integers) -> NDArray[np.float64]:
     """What is saved when empty slots are filled: a counterfeit, but of the one door that a cohort keeps to the last."""
     saving = np.full(state.slots, COUNTERFEIT_PRICE)
     witnesses = state.witnesses()[ways_in]
@@ -226,4 +242,4 @@ def no_cohorts(encoding: Encoding) -> Open:
     none = np.empty(0, np.int64)
     box = encoding.codes[:0]
     never = np.empty(0, bool)
-    return Open(none, none, none, none, box, box, none, none, never, np.empty(0), never, none, none, none)
+    return Open(none, none, none, none, box, box, none, none, never, np.empty(0), none, none, none, none)

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from kanon_duck.secure.bounds import Bounds
 from kanon_duck.secure.certificates import failures
 from kanon_duck.secure.people import occupy
-from kanon_duck.secure.settings import Settings
-from kanon_duck.secure.state import NOBODY, NONE, State, own_copy, with_cohorts, with_slots
+from kanon_duck.secure.settings import SeriesSettings
+from kanon_duck.secure.state import NOBODY, NONE, SeriesState, own_copy, with_cohorts, with_slots
 
 Integers = NDArray[np.int64]
 
@@ -23,8 +23,8 @@ class Plan:
     Attributes
     ----------
     person, cohort, slot, witness : int64, shape (places,)
-        A ``slot`` that exists; or NONE and, of an existing cohort, the ``witness`` of the company; or NONE for both and,
-        as ``cohort``, the number of a group of new slots.
+        A ``slot`` that exists; or NONE and the ``witness`` of company in an existing cohort; or NONE for both and, as
+        ``cohort``, the number of a group of new slots.
     """
 
     person: Integers
@@ -43,8 +43,13 @@ class Plan:
 
 
 def carry_out(
-    state: State, value: Integers, plan: Plan, bounds: Bounds, settings: Settings, generator: np.random.Generator
-) -> State:
+    state: SeriesState,
+    value: Integers,
+    plan: Plan,
+    bounds: Bounds,
+    settings: SeriesSettings,
+    generator: np.random.Generator,
+) -> SeriesState:
     """Give people their slots; those whose links would leave somebody without a certificate go on waiting.
 
     Guarantee: a person who held another slot before is placed only if all is sound with the link between the two.
@@ -96,8 +101,8 @@ def _reserve_values(plan: Plan, value: Integers, groups: int, generator: np.rand
 
 
 def _with_places(
-    state: State, value: Integers, plan: Plan, groups: int, reserved: NDArray[np.bool_], reserve_value: Integers
-) -> State:
+    state: SeriesState, value: Integers, plan: Plan, groups: int, reserved: NDArray[np.bool_], reserve_value: Integers
+) -> SeriesState:
     """The state in which people have the slots of a plan, and former and new slots are linked."""
     state = own_copy(state)
     former = state.slot[plan.person]

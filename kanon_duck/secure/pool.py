@@ -1,7 +1,8 @@
 """Homes for the people who wait: which form groups, which fill empty slots, and which join a cohort as company.
 
-Simulated annealing over the pool (Kirkpatrick, Gelatt & Vecchi 1983), window by window of an order in which near people
-stand close together. Every window has random numbers of its own, so the result does not depend on the number of threads.
+Simulated annealing over the pool (Kirkpatrick, Gelatt & Vecchi 1983), window by window of an order in which near
+people stand close together. Every window has random numbers of its own, so the result does not depend on the number of
+threads.
 """
 
 from __future__ import annotations
@@ -14,11 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kanon_duck.clustering.cut import cut
 from kanon_duck.clustering.order import order
 from kanon_duck.encoding.codes import Encoding
 from kanon_duck.kernels import LANES
-from kanon_duck.kernels.secure_near import find_homes, find_near
+from kanon_duck.kernels.satisfies import Requirement
+from kanon_duck.kernels.secure_near import find_callers, find_homes, find_near
 from kanon_duck.kernels.secure_pool import NO_CANDIDATE, Cohorts, Hosts, Pool, anneal_pool, fill_host_losses
+from kanon_duck.privacy.requirement import Demand
 from kanon_duck.runtime.parallel import Checkpoint, run
 from kanon_duck.secure.bounds import Bounds
 
@@ -33,7 +37,10 @@ NEIGHBOURS, ALIKE = 24, 6
 FILLS, COMPANIES = 8, 12
 """Open cohorts found for each person: with an empty slot of the same value, and for company."""
 
-HOT, COLD = 0.4, 0.02
+CALLERS = 12
+"""People found for each empty slot, with its value."""
+
+HOT, COLD = 0.2, 0.02
 """First and last temperature, in loss of a row."""
 
 GUIDANCE = 0.5
@@ -108,8 +115,8 @@ class Open:
         Whether the cohort is not shown as long as the slot is empty; of equal values, these come first.
     saving : float64, shape (empty slots,)
         What is saved when the slot is filled.
-    takes : bool, shape (cohorts,)
-        Whether an empty slot can be a witness.
+    takes : int64, shape (cohorts,)
+        Whether each takes company: never, or as ``Cohorts`` says.
     offer_stops, offered, counts : int64
         Values that each offers, rising, and on how many slots.
     """
@@ -124,7 +131,7 @@ class Open:
     empty: Integers
     hiding: NDArray[np.bool_]
     saving: NDArray[np.float64]
-    takes: NDArray[np.bool_]
+    takes: Integers
     offer_stops: Integers
     offered: Integers
     counts: Integers
@@ -165,6 +172,7 @@ def find_places(
     cohorts: Open,
     bounds: Bounds,
     hidden_price: float,
+    crowding: float,
     steps_per_person: float,
     seed: int,
     checkpoint: Checkpoint,
@@ -181,6 +189,8 @@ def find_places(
     bounds : Bounds
     hidden_price : float
         What it costs that a person of a cohort is not shown.
+    crowding : float
+        What each person of a new group costs for each of them.
     steps_per_person : float
     seed : int
     checkpoint : function
@@ -195,7 +205,7 @@ def find_places(
     group : int64, shape (n,)
         Number of the new group, from 0; -1 for none. Who has neither waits.
     """
-    n, number = len(waiting.person), len(cohorts.cohort)
+    n = len(waiting.person)
     if n == 0:
         return np.full(0, -1), np.full(0, -1)
     both = np.concatenate([waiting.person, cohorts.some])
@@ -222,7 +232,7 @@ def find_places(
         generator = np.random.default_rng([seed, which])
         found, own_groups = _place_window(
             encoding, waiting.take(rows), cohorts.take(near), rank[rows], rank[n:][near], bounds, hidden_price,
-            steps_per_person, generator, pause, None if groups is None else groups[rows],
+            crowding, steps_per_person, generator, pause, None if groups is None else groups[rows],
         )  # fmt: skip
         cohort[rows] = np.where(found >= 0, near[found] if len(near) else -1, -1)
         group[rows] = own_groups
@@ -241,6 +251,7 @@ def _place_window(
     cohort_rank: Integers,
     bounds: Bounds,
     hidden_price: float,
+    crowding: float,
     steps_per_person: float,
     generator: np.random.Generator,
     pause: Callable[[], None],
@@ -257,21 +268,31 @@ def _place_window(
     homes = np.full((n, FILLS + COMPANIES), NO_CANDIDATE, np.int32)
     find_homes(
         codes, encoding.caps, encoding.weights, waiting.value, waiting.known, waiting.allowed_stops, waiting.allowed,
-        waiting.allowed_counts, waiting.former_root, rank, cohorts.low, cohorts.high, cohorts.people, cohorts.root, cohort_rank,
-        cohorts.empty_stops, cohorts.empty, cohorts.takes, cohorts.offer_stops, cohorts.offered, cohorts.counts,
-        bounds.attribute_values, bounds.required, bounds.k, 2 * WINDOW, FILLS, np.full(homes.shape, np.inf), homes,
+        waiting.allowed_counts, waiting.former_root, rank, cohorts.low, cohorts.high, cohorts.people, cohorts.root,
+        cohort_rank, cohorts.empty_stops, cohorts.empty, cohorts.takes, cohorts.offer_stops, cohorts.offered,
+        cohorts.counts, bounds.attribute_values, bounds.required, bounds.k, 2 * WINDOW, FILLS, np.full(homes.shape, np.inf), homes,
     )  # fmt: skip
     pause()
+    callers = np.full((len(cohorts.empty), CALLERS), NO_CANDIDATE, np.int32)
+    find_callers(
+        codes, encoding.caps, encoding.weights, waiting.value, rank, cohorts.low, cohorts.high, cohorts.people,
+        cohort_rank, cohorts.empty_stops, cohorts.empty, 2 * WINDOW, np.full(callers.shape, np.inf), callers,
+    )  # fmt: skip
+    pause()
+    of_empty = np.repeat(np.arange(number), np.diff(cohorts.empty_stops, prepend=0))
     traits = bounds.traits(waiting.value)
     pool = Pool(
         codes, encoding.caps, encoding.weights, waiting.price, waiting.value, traits, waiting.known,
-        waiting.allowed_stops, waiting.allowed, waiting.allowed_counts, bounds.required, bounds.k, near, homes,
+        waiting.allowed_stops, waiting.allowed, waiting.allowed_counts, bounds.required, bounds.k, crowding, near,
+        homes,
     )  # fmt: skip
     opened = Cohorts(
         cohorts.low, cohorts.high, cohorts.people, cohorts.empty_stops, cohorts.empty, cohorts.hiding, cohorts.saving,
-        cohorts.takes, hidden_price,
+        of_empty, callers, cohorts.takes, hidden_price,
     )  # fmt: skip
-    starts = np.arange(n) if groups is None else np.unique(groups, return_inverse=True)[1]
+    if groups is None:
+        groups = _first_groups(replace(encoding, codes=codes), waiting, traits, bounds, pause)
+    starts = np.unique(groups, return_inverse=True)[1].astype(np.int64)
     room = max(ROOM, int(np.bincount(starts).max()) + 2)
     hosts = _hosts(number, number + starts, room, int(traits.max(initial=0)) + 2, codes.dtype)
     steps = max(1, int(steps_per_person * n))
@@ -286,6 +307,26 @@ def _place_window(
             pause()
             anneal_pool(pool, opened, hosts, temperature, cooling, first, min(1 << 16, end - first), guidance, random)
     return _placed(pool, opened, hosts)
+
+
+def _first_groups(
+    encoding: Encoding, waiting: Waiting, traits: Integers, bounds: Bounds, pause: Callable[[], None]
+) -> Integers:
+    """Groups to begin with: the best cut of the order for those who were never in a release, others by themselves."""
+    n = len(waiting.person)
+    groups = np.arange(n)
+    new = np.flatnonzero(waiting.known == 0)
+    if len(new) >= bounds.k:
+        demanded: Demand = bounds.k
+        if len(bounds.required):
+            most, none = int(bounds.required.max()), np.empty(0, np.int64)
+            values = np.ascontiguousarray(traits[new].T)
+            demanded = Requirement(
+                max(bounds.k, most), bounds.k, none, 1, values, values, most, 0, 0.0, 0.0, 0, 1.0, None
+            )  # fmt: skip
+        own = replace(encoding, codes=encoding.codes[new])
+        groups[new] = n + cut(own, np.arange(len(new)), demanded, lambda _share: pause())
+    return groups
 
 
 def _hosts(cohorts: int, host: Integers, room: int, traits: int, dtype: Any) -> Hosts:

@@ -12,7 +12,10 @@ PLACED_PRICE = 10.0
 COUNTERFEIT_PRICE, HIDDEN_PRICE = 1.0, 3.0
 """What a counterfeit costs, and a person of a class that is not shown."""
 
-DOOR_PRICE = 1.0
+CROWDING_PRICE = 0.1
+"""What each person of a new group costs for each of them, where one who leaves hides the others."""
+
+DOOR_PRICE = 0.5
 """What it costs to fill the last empty slot beside which company can come."""
 
 MOVE_RISE = 3.0

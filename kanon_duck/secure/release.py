@@ -16,13 +16,13 @@ from kanon_duck.runtime.parallel import Checkpoint, part
 from kanon_duck.secure.bounds import Bounds
 from kanon_duck.secure.certificates import verify
 from kanon_duck.secure.people import Changes, let_movers_leave, let_return, vacate
-from kanon_duck.secure.placing import find_plan, newcomers, no_cohorts
+from kanon_duck.secure.placing import crowding, find_plan, newcomers, no_cohorts
 from kanon_duck.secure.plan import Plan, carry_out
 from kanon_duck.secure.pool import find_places
 from kanon_duck.secure.prices import HIDDEN_PRICE, PLACED_PRICE
-from kanon_duck.secure.settings import Settings
+from kanon_duck.secure.settings import SeriesSettings
 from kanon_duck.secure.splits import changed_cohorts, split_cohorts
-from kanon_duck.secure.state import NONE, State, empty_state, own_copy, with_people
+from kanon_duck.secure.state import NONE, SeriesState, empty_state, own_copy, with_people
 
 Integers = NDArray[np.int64]
 
@@ -42,14 +42,14 @@ class Release:
 
     Attributes
     ----------
-    state : State
+    state : SeriesState
     reason : int64, shape (people,)
         Why each is not shown, as an index into ``REASONS``; NOT_WAITING for those who are shown or not there.
     counterfeits : int
         Rows without a person.
     """
 
-    state: State
+    state: SeriesState
     reason: Integers
     counterfeits: int
 
@@ -59,7 +59,7 @@ def first_release(
     value: Integers,
     labels: Integers,
     bounds: Bounds,
-    settings: Settings,
+    settings: SeriesSettings,
     seed: int,
     checkpoint: Checkpoint,
 ) -> Release:
@@ -74,7 +74,7 @@ def first_release(
     labels : int64, shape (people,)
         Class of each, which satisfies the bounds; -1 for one who waits.
     bounds : Bounds
-    settings : Settings
+    settings : SeriesSettings
     seed : int
     checkpoint : function
         See ``parallel.run``.
@@ -93,7 +93,7 @@ def first_release(
         if settings.effort > 0:
             waiting = newcomers(person, value[person], np.full(len(person), PLACED_PRICE))
             _, groups = find_places(
-                encoding, waiting, no_cohorts(encoding), bounds, HIDDEN_PRICE,
+                encoding, waiting, no_cohorts(encoding), bounds, HIDDEN_PRICE, crowding(settings),
                 settings.effort, seed, checkpoint, groups,
             )  # fmt: skip
         nowhere = np.full(len(person), NONE)
@@ -104,12 +104,12 @@ def first_release(
 
 
 def next_release(
-    state: State,
+    state: SeriesState,
     encoding: Encoding,
     value: Integers,
     changes: Changes,
     bounds: Bounds,
-    settings: Settings,
+    settings: SeriesSettings,
     seed: int,
     checkpoint: Checkpoint,
 ) -> Release:
@@ -117,7 +117,7 @@ def next_release(
 
     Parameters
     ----------
-    state : State
+    state : SeriesState
         Of the last release; it is not changed.
     encoding : Encoding
         Of all people there ever were, with the new ones behind the old ones.
@@ -125,7 +125,7 @@ def next_release(
     changes : Changes
     bounds : Bounds
         Those of the series; there may be more tuples.
-    settings : Settings
+    settings : SeriesSettings
     seed : int
     checkpoint : function
 
@@ -150,7 +150,7 @@ def next_release(
     return _finish(state, bounds, settings, changes.moved)
 
 
-def _with_boxes(state: State, encoding: Encoding) -> State:
+def _with_boxes(state: SeriesState, encoding: Encoding) -> SeriesState:
     """Widen the boxes of cohorts by the people who hold their slots: they never shrink here."""
     held = np.flatnonzero(state.held())
     codes = encoding.codes[state.holder[held]]
@@ -160,7 +160,7 @@ def _with_boxes(state: State, encoding: Encoding) -> State:
     return replace(state, low=low, high=high)
 
 
-def _finish(state: State, bounds: Bounds, settings: Settings, moved: Integers) -> Release:
+def _finish(state: SeriesState, bounds: Bounds, settings: SeriesSettings, moved: Integers) -> Release:
     """Say what is shown and why others wait, and refuse what is not certified."""
     verify(state, bounds)
     held = state.held()

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Settings:
+class SeriesSettings:
     """How releases treat people who leave and people who wait.
 
     Attributes

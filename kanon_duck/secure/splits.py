@@ -15,7 +15,7 @@ from kanon_duck.kernels.secure_split import find_parts
 from kanon_duck.secure.bounds import Bounds
 from kanon_duck.secure.certificates import Offer, failures, offer
 from kanon_duck.secure.prices import HIDDEN_PRICE, LEAST_GAIN
-from kanon_duck.secure.state import NONE, State, own_copy, with_cohorts
+from kanon_duck.secure.state import NONE, SeriesState, own_copy, with_cohorts
 
 Integers = NDArray[np.int64]
 
@@ -38,7 +38,9 @@ class Split:
     number: Integers
 
 
-def split_cohorts(state: State, encoding: Encoding, bounds: Bounds, hides: bool, changed: NDArray[np.bool_]) -> State:
+def split_cohorts(
+    state: SeriesState, encoding: Encoding, bounds: Bounds, hides: bool, changed: NDArray[np.bool_]
+) -> SeriesState:
     """Split the changed cohorts whose loss falls by it.
 
     Parameters
@@ -55,7 +57,7 @@ def split_cohorts(state: State, encoding: Encoding, bounds: Bounds, hides: bool,
 
 
 def base_splits(
-    state: State, encoding: Encoding, bounds: Bounds, hiding: NDArray[np.bool_], changed: NDArray[np.bool_]
+    state: SeriesState, encoding: Encoding, bounds: Bounds, hiding: NDArray[np.bool_], changed: NDArray[np.bool_]
 ) -> Split:
     """Parts of cohorts, each with k static base slots and diverse enough values.
 
@@ -76,7 +78,7 @@ def base_splits(
 
 
 def daughters(
-    state: State, encoding: Encoding, bounds: Bounds, hiding: NDArray[np.bool_], changed: NDArray[np.bool_]
+    state: SeriesState, encoding: Encoding, bounds: Bounds, hiding: NDArray[np.bool_], changed: NDArray[np.bool_]
 ) -> Split:
     """Company that can part: with one witness that was empty from the first of their births to the last.
 
@@ -116,19 +118,19 @@ def daughters(
     )
 
 
-def exchangeable(state: State, offered: Offer, slots: Integers) -> NDArray[np.bool_]:
+def exchangeable(state: SeriesState, offered: Offer, slots: Integers) -> NDArray[np.bool_]:
     """Which company slots have a value that their cohort offers."""
     return offered.count(state.cohort[slots], state.value[slots]) > 0
 
 
-def _slots_of(state: State, chosen: NDArray[np.bool_]) -> Integers:
+def _slots_of(state: SeriesState, chosen: NDArray[np.bool_]) -> Integers:
     """Slots of some cohorts, by cohort."""
     slots = np.flatnonzero(chosen[state.cohort])
     return slots[np.argsort(state.cohort[slots], kind="stable")]
 
 
 def best_parts(
-    state: State,
+    state: SeriesState,
     encoding: Encoding,
     bounds: Bounds,
     hiding: NDArray[np.bool_],
@@ -179,7 +181,7 @@ def best_parts(
     return best_side, gains
 
 
-def _carry_out(state: State, encoding: Encoding, bounds: Bounds, split: Split) -> State:
+def _carry_out(state: SeriesState, encoding: Encoding, bounds: Bounds, split: Split) -> SeriesState:
     """The state after those splits that leave nobody without a certificate."""
     keep = np.ones(len(split.cohort), bool)
     before = state
@@ -195,7 +197,7 @@ def _carry_out(state: State, encoding: Encoding, bounds: Bounds, split: Split) -
     return before
 
 
-def _apart(state: State, encoding: Encoding, split: Split, keep: NDArray[np.bool_]) -> State:
+def _apart(state: SeriesState, encoding: Encoding, split: Split, keep: NDArray[np.bool_]) -> SeriesState:
     """The state after some splits."""
     first = state.cohorts
     number = np.cumsum(keep) - 1
@@ -213,7 +215,7 @@ def _apart(state: State, encoding: Encoding, split: Split, keep: NDArray[np.bool
     return state
 
 
-def fit_boxes(state: State, encoding: Encoding, cohorts: Integers) -> None:
+def fit_boxes(state: SeriesState, encoding: Encoding, cohorts: Integers) -> None:
     """Make the boxes of cohorts tight around the people who hold their slots."""
     fitted = np.zeros(state.cohorts, bool)
     fitted[cohorts] = True
@@ -225,7 +227,7 @@ def fit_boxes(state: State, encoding: Encoding, cohorts: Integers) -> None:
     np.maximum.at(state.high, state.cohort[held], codes)
 
 
-def changed_cohorts(state: State, moved: Integers) -> NDArray[np.bool_]:
+def changed_cohorts(state: SeriesState, moved: Integers) -> NDArray[np.bool_]:
     """Cohorts to which something has happened in the present release."""
     changed = np.zeros(state.cohorts, bool)
     new = (state.born == state.release) | (state.empty_until == state.release) | (state.empty_from == state.release)

@@ -27,7 +27,7 @@ STILL = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True)
-class State:
+class SeriesState:
     """Everything that later releases need; whatever is not here follows from it.
 
     Slots and cohorts keep their numbers for ever, and what has been shown is never taken out: people who left may
@@ -108,13 +108,13 @@ class State:
         found[self.origin[self.origin != NONE]] = True
         return found
 
-    def hiding(self, hides: bool) -> NDArray[np.bool_]:
-        """Which slots keep their cohort from being shown: those that somebody left, if empty slots hide.
+    def reserve(self) -> NDArray[np.bool_]:
+        """Which slots have been empty from the start: they stay so, as a way in for company."""
+        return (self.empty_from == self.born) & (self.empty_until == STILL)
 
-        A slot that was empty from the start is a counterfeit in reserve, and never hides.
-        """
-        reserve = (self.empty_from == self.born) & (self.empty_until == STILL)
-        return hides & ~self.held() & ~reserve
+    def hiding(self, hides: bool) -> NDArray[np.bool_]:
+        """Which slots keep their cohort from being shown: those that somebody left, if empty slots hide."""
+        return hides & ~self.held() & ~self.reserve()
 
     def living(self) -> NDArray[np.bool_]:
         """Which cohorts somebody is in: the others are never shown again."""
@@ -128,14 +128,15 @@ class State:
         return classes
 
 
-def empty_state(width: int, dtype: Any) -> State:
+def empty_state(width: int, dtype: Any) -> SeriesState:
     """The state before the first release, with no people; ``width`` and ``dtype`` are those of the codes."""
     none = np.empty(0, np.int64)
     box = np.empty((0, width), dtype)
-    return State(0, *[none] * 8, box, box, none, np.empty(0, bool), none, none, none)
+    slots = (none, none, none, none, none, none, none, none)
+    return SeriesState(0, *slots, box, box, none, np.empty(0, bool), none, none, none)
 
 
-def with_people(state: State, people: int) -> State:
+def with_people(state: SeriesState, people: int) -> SeriesState:
     """The same state with room for people up to a number."""
     more = max(people - len(state.slot), 0)
     return replace(
@@ -146,21 +147,21 @@ def with_people(state: State, people: int) -> State:
     )
 
 
-def own_copy(state: State) -> State:
+def own_copy(state: SeriesState) -> SeriesState:
     """A state whose arrays may be changed."""
     return replace(state, **{field.name: getattr(state, field.name).copy() for field in fields(state)[1:]})
 
 
 def with_slots(
-    state: State, value: Integers, cohort: Integers, witness: Integers, holder: Integers, empty: NDArray[np.bool_]
-) -> State:
+    state: SeriesState, value: Integers, cohort: Integers, witness: Integers, holder: Integers, empty: NDArray[np.bool_]
+) -> SeriesState:
     """The same state with more slots, born in its release; those that are ``empty`` have been so from the start.
 
     A holder's former slot is as before: to link it is the caller's part.
     """
     count = len(value)
     first = state.slots
-    added = {
+    added: dict[str, Any] = {
         "value": value,
         "cohort": cohort,
         "witness": witness,
@@ -170,10 +171,11 @@ def with_slots(
         "empty_until": np.where(empty, STILL, NONE),
         "link": np.arange(first, first + count),
     }
-    return replace(state, **{name: np.append(getattr(state, name), more) for name, more in added.items()})
+    grown: dict[str, Any] = {name: np.append(getattr(state, name), more) for name, more in added.items()}
+    return replace(state, **grown)
 
 
-def with_cohorts(state: State, count: int, origin: Integers) -> State:
+def with_cohorts(state: SeriesState, count: int, origin: Integers) -> SeriesState:
     """The same state with more cohorts, which are shown and whose boxes are around nothing yet."""
     width, dtype = state.low.shape[1], state.low.dtype
     return replace(

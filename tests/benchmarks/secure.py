@@ -35,7 +35,7 @@ from kanon_duck.secure.bounds import Bounds
 from kanon_duck.secure.certificates import certificates
 from kanon_duck.secure.people import Changes
 from kanon_duck.secure.release import Release, first_release, next_release
-from kanon_duck.secure.settings import Settings
+from kanon_duck.secure.settings import SeriesSettings
 from kanon_duck.secure.state import NONE
 from tests.benchmarks import report
 from tests.benchmarks.tables import ADULT, CUP, Table, data_folder, open_table
@@ -72,16 +72,16 @@ class Stream:
     leave: float
     change: float
     move: float
-    settings: Settings
+    settings: SeriesSettings
 
 
 PATIENCE = 10
 STREAMS = {
-    "inserts, none": Stream(0, 0, 0, Settings("retire", 0.0, PATIENCE)),
-    "inserts, reserve": Stream(0, 0, 0, Settings("counterfeit", 1.0, PATIENCE)),
-    "deletes and changes, counterfeit": Stream(0.02, 0.01, 0, Settings("counterfeit", 0.0, PATIENCE)),
-    "deletes, changes and moves, counterfeit": Stream(0.02, 0.01, 0.01, Settings("counterfeit", 0.0, PATIENCE)),
-    "deletes and changes, retire": Stream(0.02, 0.01, 0, Settings("retire", 0.0, PATIENCE)),
+    "inserts, none": Stream(0, 0, 0, SeriesSettings("retire", 0.0, PATIENCE)),
+    "inserts, reserve": Stream(0, 0, 0, SeriesSettings("counterfeit", 1.0, PATIENCE)),
+    "deletes and changes, counterfeit": Stream(0.02, 0.01, 0, SeriesSettings("counterfeit", 0.0, PATIENCE)),
+    "deletes, changes and moves, counterfeit": Stream(0.02, 0.01, 0.01, SeriesSettings("counterfeit", 0.0, PATIENCE)),
+    "deletes and changes, retire": Stream(0.02, 0.01, 0, SeriesSettings("retire", 0.0, PATIENCE)),
 }
 
 
@@ -263,7 +263,7 @@ def main() -> None:
     parser.add_argument("output", type=Path)
     parser.add_argument("--tables", nargs="*", default=list(SOURCES))
     parser.add_argument("--streams", nargs="*", default=list(STREAMS))
-    parser.add_argument("--effort", type=float, default=Settings().effort)
+    parser.add_argument("--effort", type=float, default=SeriesSettings().effort)
     parser.add_argument("--batches", type=int, default=BATCHES)
     parser.add_argument("--year", action="store_true")
     options = parser.parse_args()
@@ -278,7 +278,7 @@ def main() -> None:
             stream = replace(stream, settings=replace(stream.settings, effort=options.effort))
             figures += run_stream(table, name, stream, folder, FIRST, BATCH, options.batches)
     if options.year:
-        stream = Stream(0.001, 0.0005, 0.0005, Settings("counterfeit", 0.0, PATIENCE, options.effort))
+        stream = Stream(0.001, 0.0005, 0.0005, SeriesSettings("counterfeit", 0.0, PATIENCE, options.effort))
         figures += run_stream("cup", "a year", stream, folder, 50_000, 100, 365, 73)
     report.write_csv(figures, options.output / "secure.csv")
     notes = [*report.machine(), f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6:.2f} GB"]

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import logging
+import threading
 
 import duckdb
 from sqlglot import exp
 
+from kanon_duck.catalog.migrations import run_steps, steps_between
 from kanon_duck.errors import KanonError
 from kanon_duck.procedures import procedure
 from kanon_duck.runtime.call import OURS
@@ -14,9 +17,13 @@ from kanon_duck.runtime.database import Database, script
 from kanon_duck.runtime.runner import serve
 
 CATALOG_VERSION = 3
-"""Raised whenever the persistent tables change."""
+"""Raised whenever the persistent tables change, together with a step in ``sql/migrations``."""
 
 SCRIPTS = ("catalog.sql", "hierarchies.sql", "readers.sql", "views.sql", "procedures.sql")
+
+_logger = logging.getLogger(__name__)
+_turn = threading.Lock()
+"""Held while a thread installs: several that connect to one database at once do not collide."""
 
 
 def install(connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
@@ -25,6 +32,9 @@ def install(connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
     The tables and macros of the folder ``sql`` are created where they are missing, in one transaction, and
     the procedures become callable on every connection to this database in this process. Safe to repeat.
     A database opened read-only that already has this kanon_duck can be installed on too.
+
+    A database of an earlier catalog version is upgraded, in the same transaction. That is logged as a warning,
+    because an earlier kanon_duck refuses the database from then on.
 
     Parameters
     ----------
@@ -39,47 +49,72 @@ def install(connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
     Raises
     ------
     KanonError
-        When the database was written by a newer kanon_duck, is read-only and has no kanon_duck yet, or
-        has a schema of ours that kanon_duck did not make.
+        When the database was written by a newer kanon_duck, is read-only and has an earlier kanon_duck or none,
+        or has a schema of ours that kanon_duck did not make; and when an upgrade fails.
     """
-    [(catalog,)] = connection.execute("SELECT current_database()").fetchall()
-    serve(connection, procedure)  # first: DuckDB looks the function up when a macro is created
-    database = Database(connection.cursor())
-    try:
-        _install_catalog(database, catalog)
-    finally:
-        database.close()
+    with _turn:
+        [(catalog,)] = connection.execute("SELECT current_database()").fetchall()
+        serve(connection, procedure)  # first: DuckDB looks the function up when a macro is created
+        database = Database(connection.cursor())
+        try:
+            _install_catalog(database, catalog)
+        finally:
+            database.close()  # rolls back whatever was not committed
     return connection
 
 
 def _install_catalog(database: Database, catalog: str) -> None:
-    """Create or refresh the persistent part, whole or not at all; nothing is written where it is up to date."""
-    database.execute(exp.Use(this=exp.to_identifier(catalog, quoted=True)))
+    """Create, upgrade or refresh the persistent part; nothing is written where it is up to date.
+
+    Guarantee: it happens whole or not at all. The version is read, the steps of an upgrade and all scripts are run,
+    and the new version is written in one transaction.
+    """
+    use = exp.Use(this=exp.to_identifier(catalog, quoted=True))
+    database.execute(use)
+    database.execute("BEGIN TRANSACTION")
     version, installed = _installed(database, catalog)
     if version is not None and version > CATALOG_VERSION:
         raise KanonError(
             f"database {catalog} was written by a newer kanon_duck (catalog version {version}, this one "
             f"knows {CATALOG_VERSION}): upgrade the package kanon_duck"
         )
-    if version is not None and version < CATALOG_VERSION:
-        raise KanonError(
-            f"database {catalog} was written by an earlier kanon_duck (catalog version {version}), which kept too "
-            "little to bring its masked views up to date: drop these and the schemas kanon, kanon_private and "
-            "kanon_released, and make the masked views again"
-        )
+    steps = steps_between(catalog, CATALOG_VERSION if version is None else version, CATALOG_VERSION)
     scripts = [script(name) for name in SCRIPTS]
     digest = hashlib.sha256("\0".join(scripts).encode()).hexdigest()
-    if installed == digest:
+    if installed == digest and not steps:
         return
     if database.value("SELECT readonly FROM duckdb_databases() WHERE database_name = ?", [catalog]):
-        what = "no kanon_duck" if version is None else "the SQL of another kanon_duck"
-        raise KanonError(f"database {catalog} is read-only and has {what}: open it for writing once to install")
-    database.execute("BEGIN TRANSACTION")
+        raise KanonError(_read_only(catalog, version))
+    if steps:
+        run_steps(database, catalog, steps)
+        database.execute(use)
     for text in scripts:
         database.execute(text)
     database.execute("DELETE FROM kanon_private.catalog")
     database.execute("INSERT INTO kanon_private.catalog VALUES (?, ?)", [CATALOG_VERSION, digest])
     database.execute("COMMIT")
+    if steps:
+        _logger.warning(
+            "kanon_duck has upgraded database %s from catalog version %s to %s (%s). Its masked views and releases "
+            "are as before; an earlier kanon_duck can no longer open it.",
+            catalog,
+            version,
+            CATALOG_VERSION,
+            "; ".join(step.changes for step in steps),
+        )
+
+
+def _read_only(catalog: str, version: int | None) -> str:
+    """What to do about a read-only database that is not up to date."""
+    if version is None:
+        return f"database {catalog} is read-only and has no kanon_duck: open it for writing once to install"
+    if version < CATALOG_VERSION:
+        return (
+            f"database {catalog} is read-only and was written by an earlier kanon_duck (catalog version {version}, "
+            f"this one needs {CATALOG_VERSION}): open it for writing once to upgrade it, or read its masked views with "
+            "duckdb.connect"
+        )
+    return f"database {catalog} is read-only and has the SQL of another kanon_duck: open it for writing once to install"
 
 
 def _installed(database: Database, catalog: str) -> tuple[int | None, str | None]:

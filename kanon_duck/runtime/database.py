@@ -63,9 +63,13 @@ def _text(statement: Statement) -> str:
 
 @contextmanager
 def _told(text: str) -> Iterator[None]:
-    """Add the statement to an error of DuckDB."""
+    """Add the statement to an error of DuckDB; raise Ctrl-C, which DuckDB tells as a RuntimeError, as what it is."""
     try:
         yield
+    except RuntimeError as error:
+        if str(error) != "Query interrupted":
+            raise
+        raise KeyboardInterrupt from error
     except duckdb.Error as error:
         raise StatementError(f"{error}\nin the statement: {shorten(text, 2000)}") from error
 

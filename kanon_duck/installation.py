@@ -13,7 +13,7 @@ from kanon_duck.runtime.call import OURS
 from kanon_duck.runtime.database import Database, script
 from kanon_duck.runtime.runner import serve
 
-CATALOG_VERSION = 3
+CATALOG_VERSION = 4
 """Raised whenever the persistent tables change."""
 
 SCRIPTS = ("catalog.sql", "hierarchies.sql", "readers.sql", "views.sql", "procedures.sql")

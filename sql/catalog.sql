@@ -10,6 +10,10 @@ CREATE SCHEMA IF NOT EXISTS kanon_history_classes;
 -- The version of these tables, and a digest of the scripts that were run; one row.
 CREATE TABLE IF NOT EXISTS kanon_private.catalog (version INTEGER NOT NULL, scripts VARCHAR NOT NULL);
 
+-- A random number of this database, from which the numbers of people in its private history follow; one row.
+CREATE TABLE IF NOT EXISTS kanon_private.salt (salt UUID NOT NULL);
+INSERT INTO kanon_private.salt SELECT system.main.uuid() WHERE NOT EXISTS (FROM kanon_private.salt);
+
 -- One row per masked view. `view_number` names its private tables: members_7, classes_7, diversity_7, values_7, with
 -- a key stays_7, versions_7 and vulnerable_7, and with triggers changes_7. A dropped view leaves its row, its settings, its history and these tables, and in retired_7
 -- the rows it has released, for later checks of views over the same source.

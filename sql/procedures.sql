@@ -121,12 +121,12 @@ SELECT unnest(system.main.from_json(result,
 FROM kanon_private.run('waiting',
     system.main.json_object('view_name', view_name), view_name);
 
-CREATE OR REPLACE MACRO kanon.forget(view_name, before_release := NULL) AS TABLE
+CREATE OR REPLACE MACRO kanon.forget(view_name, before_release := NULL, key := NULL) AS TABLE
 SELECT unnest(system.main.from_json(result,
     '[{"view_name": "VARCHAR", "first_release": "BIGINT", "forgotten_releases": "BIGINT", "forgotten_rows":
      "BIGINT", "file": "VARCHAR", "note": "VARCHAR"}]'), recursive := true)
 FROM kanon_private.run('forget',
-    system.main.json_object('view_name', view_name, 'before_release', before_release), view_name);
+    system.main.json_object('view_name', view_name, 'before_release', before_release, 'key', key), view_name);
 
 CREATE OR REPLACE MACRO kanon.drop_masked_view(view_name) AS TABLE
 SELECT unnest(system.main.from_json(result,

@@ -264,3 +264,32 @@ def test_a_transaction_that_is_open_while_triggers_are_made(connection: duckdb.D
     assert pending(connection)["update"] == 20
     assert one(connection, "CALL kanon.refresh('masked')")["updated"] == 20
     assert_in_step(connection)
+
+
+@needs_triggers
+@pytest.mark.parametrize(
+    "verb", ["CALL kanon.refresh('masked')", "FROM kanon.pending('masked')", "FROM kanon.compare('people')"]
+)
+def test_triggers_of_a_file_with_another_name_are_made_again_by_any_verb(tmp_path: Path, verb: str) -> None:
+    with kanon_duck.connect(str(tmp_path / "old.duckdb")) as connection:
+        connection.execute(PEOPLE.format(300))
+        mask(connection, "trigger")
+    (tmp_path / "old.duckdb").rename(tmp_path / "new name.duckdb")
+    with kanon_duck.connect(str(tmp_path / "new name.duckdb")) as connection:
+        with pytest.raises(duckdb.Error, match="does not exist"):
+            connection.execute("DELETE FROM people WHERE id < 10")
+        try:
+            answer = connection.execute(verb).fetchall()
+        except duckdb.Error as error:  # of the verb's own
+            answer = str(error)
+        told = "were made when this database had another name than new name"
+        assert "refresh" not in verb or told in str(answer)
+        [(reason,)] = connection.execute("SELECT reason FROM kanon.masked_views").fetchall()
+        assert "refresh" in verb or told in reason
+        connection.execute("DELETE FROM people WHERE id < 10")
+        assert one(connection, "CALL kanon.refresh('masked')")["deleted"] == 10
+        assert_in_step(connection)
+        assert connection.execute("SELECT status, reason FROM kanon.masked_views").fetchall() == [("current", None)]
+        connection.execute("DELETE FROM people WHERE id < 20")
+        answer = one(connection, "CALL kanon.refresh('masked')")
+        assert (answer["deleted"], told in str(answer["warnings"])) == (10, False)

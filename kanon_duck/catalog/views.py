@@ -408,31 +408,6 @@ def table_type(database: Database, catalog: str, schema: str, name: str) -> str 
     return kind
 
 
-def refuse_unseen(call: Call, view: MaskedView) -> None:
-    """Refuse to speak of what readers see where they do not see it.
-
-    Raises
-    ------
-    KanonError
-        When somebody has dropped or replaced the masked view.
-    """
-    if not shows_released_rows(call.database, call.catalog, view):
-        raise KanonError(
-            f"masked view {view.name} was dropped or replaced: readers do not see its release; "
-            "drop it with kanon.drop_masked_view and make it again"
-        )
-
-
-def shows_released_rows(database: Database, catalog: str, view: MaskedView) -> bool:
-    """Whether the masked view is still ours: not dropped, and not replaced by a view or table of the owner's."""
-    found = database.value(
-        "SELECT sql FROM duckdb_views() WHERE database_name = ? AND lower(schema_name) = lower(?) "
-        "AND lower(view_name) = lower(?)",
-        [catalog, view.schema, view.view],
-    )
-    return found is not None and "kanon_released" in found
-
-
 def _insert(database: Database, table: str, row: Row) -> None:
     """Insert one row, by column name, into a private table."""
     columns = ", ".join(row)

@@ -75,7 +75,7 @@ def release_from_scratch(
     if settings.has_counterfeits:
         weigh_classes(database, view_number, release)
     call.phase("publishing")
-    publish(database, view_number, settings, call.catalog, release)
+    told = publish(call, view_number, settings, release)
     if release == 1:
         create_history(database, settings)
         create_membership(database, view_number, settings)
@@ -99,7 +99,7 @@ def release_from_scratch(
     counterfeits = 0 if series is None else contents(series).counterfeits
     counts = PeopleCounts(waiting=waiting, suppressed=suppressed, counterfeits=counterfeits)
     row, losses = describe_release(database, view_number, settings, release, cause, counts)
-    told = [*encoded.warnings, *warnings, *_costly(losses, row["rows"])]
+    told += [*encoded.warnings, *warnings, *_costly(losses, row["rows"])]
     if settings.secure:
         row["vulnerable_rows"] = 0  # everybody of the release has a certificate
     else:

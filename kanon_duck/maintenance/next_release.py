@@ -181,7 +181,7 @@ def publish_draft(draft: Draft, ended: Ended, leaving: str, warnings: list[str])
     remove_ended_classes(database, ended)
     if settings.has_counterfeits:
         weigh_classes(database, view_number, release)
-    publish_changes(database, settings, ended)
+    warnings = warnings + publish_changes(call, settings, ended)
     replace_diversity(database, settings, ended)
 
     is_changed = np.zeros(len(draft.before), bool)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanon_duck.catalog.settings import Settings, standing_warnings
-from kanon_duck.catalog.views import MaskedView, refuse_unseen, stored_settings
+from kanon_duck.catalog.views import MaskedView, stored_settings
 from kanon_duck.encoding.microdata import CategoricalAttribute
 from kanon_duck.errors import KanonError, RecordedError
 from kanon_duck.intake.encode import UNKNOWN_LEAF, EncodedSnapshot
@@ -48,6 +48,7 @@ from kanon_duck.release.members import (
     remove_members,
     update_values,
 )
+from kanon_duck.release.shown import put_back
 from kanon_duck.release.stays import remember_leaving
 from kanon_duck.release.widening import widen
 from kanon_duck.runtime.call import Call, Row
@@ -107,17 +108,19 @@ def refresh(call: Call, view: MaskedView, dry_run: bool) -> Row:
     Raises
     ------
     KanonError
-        When readers do not see the masked view any more.
+        When something else has the masked view's name.
     RecordedError
         When the source cannot be read any more.
     """
-    row = _refresh(call, view, dry_run, time.perf_counter())
+    started = time.perf_counter()
+    told = put_back(call, view, dry_run)
+    row = _refresh(call, view, dry_run, started)
+    row |= {"warnings": told + row["warnings"]}
     return undo_dry_run(call, row) if dry_run else row
 
 
 def _refresh(call: Call, view: MaskedView, dry_run: bool, started: float) -> Row:
     """The row of the next release, or of the last one where there is none."""
-    refuse_unseen(call, view)
     call.phase("reading")
     try:
         stored, settings, found = find_changes(call, view)

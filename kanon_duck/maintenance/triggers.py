@@ -8,12 +8,15 @@ lost when their table is replaced, so whoever relies on them looks whether they 
 
 from __future__ import annotations
 
+from contextlib import suppress
+from dataclasses import replace
+
 from sqlglot import exp
 
 from kanon_duck.catalog.columns import columns_by_role, private_names
 from kanon_duck.catalog.settings import Settings
 from kanon_duck.catalog.tables import changes_table
-from kanon_duck.catalog.views import table_type
+from kanon_duck.catalog.views import find_view, record_state, stored_settings, table_type
 from kanon_duck.errors import KanonError
 from kanon_duck.runtime import names
 from kanon_duck.runtime.call import Call
@@ -99,6 +102,50 @@ def remove_triggers(call: Call, view_number: int) -> None:
         on = exp.table_(table, db=schema, catalog=call.catalog, quoted=True).sql(dialect="duckdb")
         call.database.execute(f"DROP TRIGGER {exp.to_identifier(trigger).sql(dialect='duckdb')} ON {on}")
     call.database.execute(f"DROP TABLE IF EXISTS {changes_table(view_number)}")
+
+
+def mend_triggers(call: Call) -> list[str]:
+    """Make triggers again that write into a database of another name than this one has now.
+
+    So it is in a file that was renamed, or restored under another name: DuckDB then refuses every write to the source.
+    Where the source cannot be read, they are only removed; a refresh makes them again. That lasts, whatever the call
+    does afterwards. Returns a warning for each masked view.
+    """
+    views = call.database.rows(
+        "SELECT view_number, name, source FROM kanon_private.masked_views "
+        "JOIN kanon_private.settings USING (view_number, settings_version) "
+        "WHERE dropped_at IS NULL AND capture = 'trigger'"
+    )
+    if not views or call.database.value(
+        "SELECT readonly FROM duckdb_databases() WHERE database_name = ?", [call.catalog]
+    ):
+        return []
+    warnings = []
+    for view_number, name, source in views:
+        if _write_here(call, view_number):
+            continue
+        remove_triggers(call, view_number)
+        view = find_view(replace(call, arguments={"view_name": name}, schema="main"))
+        with suppress(KanonError):
+            install_triggers(*stored_settings(call, view), view_number)
+        warnings.append(
+            f"the triggers of {source} were made when this database had another name than {call.catalog}, so that "
+            "every write was refused: they were made again, and the next refresh compares source and members row by row"
+        )
+        record_state(call.database, view_number, reason=warnings[-1])
+    if warnings:
+        call.commit_so_far()
+    return warnings
+
+
+def _write_here(call: Call, view_number: int) -> bool:
+    """Whether all triggers of a masked view that are still there write into this database."""
+    target = f"INTO {call.catalog}.{changes_table(view_number)}"
+    return not call.database.value(
+        "SELECT count(*) FROM duckdb_triggers() WHERE database_name = ? AND trigger_name IN (SELECT unnest(?)) "
+        "AND NOT contains(lower(replace(sql, '\"', '')), lower(replace(?, '\"', '')))",
+        [call.catalog, [f"kanon_{view_number}_{end}" for end in NOTED], target],
+    )
 
 
 def clear_notes(call: Call, settings: Settings, view_number: int) -> None:

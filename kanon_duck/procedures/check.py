@@ -6,12 +6,13 @@ from dataclasses import asdict
 
 from sqlglot import exp
 
-from kanon_duck.catalog.views import MaskedView, declared_model, find_view, refuse_unseen
+from kanon_duck.catalog.views import MaskedView, declared_model, find_view
 from kanon_duck.errors import KanonError
 from kanon_duck.privacy.check import class_sizes, released_measures
 from kanon_duck.privacy.diversity import Measure, measure
 from kanon_duck.privacy.models import PrivacyModel
 from kanon_duck.release.classes import released_people
+from kanon_duck.release.shown import refuse_unseen
 from kanon_duck.runtime import arguments as read
 from kanon_duck.runtime.call import Call, Row
 

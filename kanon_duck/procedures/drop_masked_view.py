@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from kanon_duck.catalog.views import find_view, record_drop, shows_released_rows
+from kanon_duck.catalog.views import find_view, record_drop
 from kanon_duck.maintenance.triggers import remove_triggers
 from kanon_duck.release.history import retire_released_rows
+from kanon_duck.release.shown import shows_released_rows
 from kanon_duck.runtime.call import Call, Row
 
 

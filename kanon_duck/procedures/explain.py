@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import json
-from decimal import Decimal
-from typing import Any
 
+from kanon_duck.catalog.keys import read_key
 from kanon_duck.catalog.tables import classes_table, members_table
-from kanon_duck.catalog.views import MaskedView, find_view
-from kanon_duck.errors import KanonError
-from kanon_duck.runtime.arguments import shown
+from kanon_duck.catalog.views import find_view
 from kanon_duck.runtime.call import Call, Row
 
 
 def run(call: Call) -> list[Row]:
     """Class and generalization of the row with a key, or that there is none."""
     view = find_view(call)
-    if not view.key:
-        raise KanonError(f"masked view {view.name} has no key: its rows cannot be told apart")
-    values = _key_values(view, call.arguments.get("key"))
+    values = read_key(view, call.arguments.get("key"))
     matches = " AND ".join(f"CAST(key_{place} AS VARCHAR) = ?" for place in range(len(view.key)))
     found = call.database.rows(
         f"SELECT class, waiting_reason FROM {members_table(view.number)} WHERE {matches}", values
@@ -49,26 +44,3 @@ def run(call: Call) -> list[Row]:
             "reason": None,
         }
     ]
-
-
-def _key_values(view: MaskedView, given: Any) -> list[str]:
-    """The typed key as one text per key column."""
-    if given is None:
-        raise KanonError("key is missing: name the row's key, as in key => 4711")
-    if not isinstance(given, dict):
-        if len(view.key) > 1:
-            example = ", ".join(f"'{name}': ..." for name in view.key)
-            raise KanonError(f"key is {shown(given)}, but the key has several columns: give {{{example}}}")
-        return [_text(given)]
-    spelled = {name.lower(): value for name, value in given.items()}
-    missing = [name for name in view.key if name.lower() not in spelled]
-    if missing or len(spelled) > len(view.key):
-        raise KanonError(f"key is {shown(given)}: its columns are {', '.join(view.key)}")
-    return [_text(spelled[name.lower()]) for name in view.key]
-
-
-def _text(value: Any) -> str:
-    """A key value as DuckDB writes it."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    return format(value, "f") if isinstance(value, Decimal) else str(value)

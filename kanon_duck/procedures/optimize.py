@@ -8,7 +8,7 @@ import numpy as np
 
 from kanon_duck.catalog.options import FULL_DOMAIN
 from kanon_duck.catalog.settings import standing_warnings
-from kanon_duck.catalog.views import find_view, refuse_unseen, stored_settings
+from kanon_duck.catalog.views import find_view, stored_settings
 from kanon_duck.errors import KanonError
 from kanon_duck.maintenance.batch import optimize_classes
 from kanon_duck.maintenance.capture import empty_snapshot
@@ -21,6 +21,7 @@ from kanon_duck.maintenance.next_release import (
 )
 from kanon_duck.maintenance.secure_refresh import load_series, nothing_changed, release_changes
 from kanon_duck.maintenance.state import keep_in_mind, load_state
+from kanon_duck.release.shown import put_back
 from kanon_duck.release.stays import remember_leaving
 from kanon_duck.runtime.arguments import shown
 from kanon_duck.runtime.call import Call, Row
@@ -35,7 +36,7 @@ def run(call: Call) -> list[Row]:
     """
     started = time.perf_counter()
     view = find_view(call)
-    refuse_unseen(call, view)
+    told = put_back(call, view, dry_run=False)
     stored, settings = stored_settings(call, view)
     if settings.method == FULL_DOMAIN:
         raise KanonError(
@@ -46,7 +47,8 @@ def run(call: Call) -> list[Row]:
     state, encoded = load_state(call, view, settings, empty_snapshot(stored, settings))
     if view.secure:
         batch = nothing_changed(encoded, state.series or load_series(call, view, settings, state))
-        return [release_changes(call, view, settings, state, batch, [], "optimize", started)]
+        row = release_changes(call, view, settings, state, batch, [], "optimize", started)
+        return [row | {"warnings": told + row["warnings"]}]
     call.phase("clustering")
     before = state.labels
     state = optimize_classes(call, settings, state)
@@ -55,6 +57,5 @@ def run(call: Call) -> list[Row]:
     leaving = remember_leaving(call.database, view.number, settings, NONE)
     move_members(draft, NONE)
     keep_in_mind(call, draft.state)
-    if ended is None:
-        return [keep_release(draft)]
-    return [publish_draft(draft, ended, leaving, standing_warnings(settings))]
+    row = keep_release(draft) if ended is None else publish_draft(draft, ended, leaving, standing_warnings(settings))
+    return [row | {"warnings": told + row["warnings"]}]

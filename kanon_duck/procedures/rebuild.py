@@ -14,7 +14,6 @@ from kanon_duck.catalog.views import (
     find_view,
     record_release,
     record_settings,
-    refuse_unseen,
     release_row,
     settings_as_made,
     stored_call,
@@ -35,7 +34,8 @@ from kanon_duck.maintenance.without_release import undo_dry_run
 from kanon_duck.privacy.feasibility import refuse_impossible
 from kanon_duck.release.classes import end_all_classes
 from kanon_duck.release.generalization import generalize
-from kanon_duck.release.history import end_release
+from kanon_duck.release.history import keep_history
+from kanon_duck.release.shown import put_back
 from kanon_duck.release.stays import end_versions
 from kanon_duck.release.widening import widen
 from kanon_duck.runtime import arguments as read
@@ -64,8 +64,8 @@ def run(call: Call) -> list[Row]:
     """Make the next release from scratch; what is not typed stays as it was, and columns keep their roles."""
     started = time.perf_counter()
     view = find_view(call)
-    refuse_unseen(call, view)
     dry_run = read.boolean(call.arguments, "dry_run", False)
+    told = put_back(call, view, dry_run)
     changed = _with_changes(call, view)
     settings = read_settings(changed, stored_types(call, view))
     _refuse_other_columns(call, view, settings)
@@ -79,6 +79,7 @@ def run(call: Call) -> list[Row]:
         trigger_source(changed, settings)
     if settings.secure and not new_series:
         row = _continue_series(call, changed, view, settings, started)
+        row |= {"warnings": told + row["warnings"]}
         return [undo_dry_run(call, row) if dry_run else row]
     call.phase("reading")
     snapshot = take_snapshot(changed, settings)
@@ -88,7 +89,7 @@ def run(call: Call) -> list[Row]:
     last = remember_last(call.database, settings, view.number)
     ended = end_all_classes(call.database, view.number, view.release + 1)
     end_versions(call.database, settings, ended)
-    end_release(call.database, settings, ended)
+    keep_history(call.database, settings, ended)
     release, losses, found = release_from_scratch(
         changed, settings, snapshot.table, view.number, view.release + 1, "rebuild"
     )
@@ -107,6 +108,7 @@ def run(call: Call) -> list[Row]:
     release |= {"warnings": warnings + found, "seconds": time.perf_counter() - started}
     record_release(call.database, view.number, release, losses)
     row = release_row(call.database, view.name, view.release + 1)
+    row |= {"warnings": told + row["warnings"]}
     return [undo_dry_run(call, row) if dry_run else row]
 
 

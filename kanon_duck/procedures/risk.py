@@ -6,11 +6,12 @@ import numpy as np
 from sqlglot import exp
 
 from kanon_duck.catalog.tables import classes_table, members_table
-from kanon_duck.catalog.views import MaskedView, declared_model, find_view, refuse_unseen
+from kanon_duck.catalog.views import MaskedView, declared_model, find_view
 from kanon_duck.errors import KanonError
 from kanon_duck.intake.kept_columns import as_shown
 from kanon_duck.privacy.diversity import PERSON
 from kanon_duck.privacy.risk import Sizes, risks, size_bands
+from kanon_duck.release.shown import refuse_unseen
 from kanon_duck.runtime import arguments as read
 from kanon_duck.runtime.call import Call, Row
 

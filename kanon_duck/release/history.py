@@ -15,6 +15,8 @@ from kanon_duck.catalog.settings import Settings
 from kanon_duck.catalog.tables import history_classes_table, history_table, released_table, retired_table
 from kanon_duck.catalog.views import MaskedView
 from kanon_duck.release.classes import Ended
+from kanon_duck.release.rewrite import replace_table
+from kanon_duck.runtime.call import Call
 from kanon_duck.runtime.database import Database
 
 VERSION = (CLASS, FROM_RELEASE)
@@ -50,21 +52,18 @@ def keep_history(database: Database, settings: Settings, ended: Ended) -> None:
     database.execute(exp.insert(rows, history_table(settings.name), copy=False))
 
 
-def end_release(database: Database, settings: Settings, ended: Ended) -> None:
-    """Put the whole current release, all of whose classes end, into the history, before another takes its place."""
-    keep_history(database, settings, ended)
-    database.execute(exp.Drop(tables=[released_table(settings.name)], kind="TABLE"))
+def forget_before(call: Call, view: MaskedView, release: int) -> int:
+    """Erase what only releases before some release have shown; returns the number of rows.
 
-
-def forget_before(database: Database, view: MaskedView, release: int) -> int:
-    """Erase what only releases before some release have shown; returns the number of rows."""
+    What stays is written anew: no statistic of the tables tells of what has gone.
+    """
     rows, classes = history_table(view.name), history_classes_table(view.name)
     old = exp.column(TO_RELEASE, quoted=True) <= _number(release)
-    count = database.value(exp.select(exp.Count(this=exp.Star())).from_(rows).where(old))
-    database.execute(exp.delete(rows, where=old.copy()))
+    count = call.database.value(exp.select(exp.Count(this=exp.Star())).from_(rows).where(old))
+    replace_table(call, rows, exp.select("*").from_(rows).where(exp.not_(old)))
     versions = exp.select(*_quoted(VERSION)).from_(rows)
-    unused = exp.Not(this=exp.In(this=exp.Tuple(expressions=_quoted(VERSION)), query=versions.subquery()))
-    database.execute(exp.delete(classes, where=unused))
+    used = exp.select("*").from_(classes).join(versions.subquery(), using=list(VERSION), join_type="semi")
+    replace_table(call, classes, used)
     return int(count)
 
 

@@ -24,57 +24,116 @@ from kanon_duck.release.classes import (
     released_people,
     released_rows,
 )
-from kanon_duck.runtime.call import Row
+from kanon_duck.release.rewrite import replace_table
+from kanon_duck.release.shown import show_release
+from kanon_duck.runtime.call import Call, Row
 from kanon_duck.runtime.database import Database
 
 REPORT = "nothing was released; please report this as an error of kanon_duck"
 
 
-def publish(database: Database, view_number: int, settings: Settings, catalog: str, release: int) -> None:
+MOST_CELLS = 4_000_000
+"""Cells of a release that are written anew within about 0.2 seconds on two cores."""
+
+IN_PLACE = (
+    f"a release of more than {MOST_CELLS:,} cells is not written anew for each refresh where secure is false: what "
+    "changed last stands last, and a count of distinct values in the table's statistics may be that of earlier "
+    "releases; CALL kanon.rebuild writes it anew"
+)
+"""What the owner is told of a release in which only changed classes were written."""
+
+
+def publish(call: Call, view_number: int, settings: Settings, release: int) -> list[str]:
     """Write all rows of a release, check them as a reader would, and only then make the masked view.
 
-    Nothing of the source's order reaches readers: the rows are sorted by what is released and by nothing
-    else. They stand in a new table, so no statistic of it speaks of rows that are not there.
+    Returns warnings.
 
     Raises
     ------
     KanonError
         When the released rows break the declared model; they are never visible then.
     """
-    table = released_table(settings.name)
-    database.execute(exp.Create(this=table, kind="TABLE", expression=_rows(view_number, settings, release)))
-    _check(database, view_number, settings, release)
+    warnings = _write_anew(call, view_number, settings)
+    _check(call.database, view_number, settings, release)
     if release == 1:
-        view = exp.table_(settings.view[1], db=settings.view[0], catalog=catalog, quoted=True)
-        database.execute(exp.Create(this=view, kind="VIEW", expression=_shown(settings)))
+        show_release(call.database, call.catalog, settings.view, settings.name)
+    return warnings
 
 
-def publish_changes(database: Database, settings: Settings, ended: Ended) -> None:
-    """Write the rows of the changed reader classes anew, and check them as a reader would.
+def publish_changes(call: Call, settings: Settings, ended: Ended) -> list[str]:
+    """Write the rows of the next release, and check the changed classes as a reader would.
 
-    All other rows are left alone.
+    All rows are written anew, as for a first release. Only where that takes long, and the masked view is not secure,
+    rows of unchanged classes are left alone, unless the extreme of a column leaves with the others.
+
+    Returns warnings.
 
     Raises
     ------
     KanonError
         When rows of these classes break the declared model; nothing is visible then.
     """
-    old = exp.column(CLASS, quoted=True).isin(query=exp.select("reader_class").from_(ended.table))
-    database.execute(exp.delete(released_table(settings.name), where=old))
-    rows = _rows(ended.view_number, settings, ended.release)
-    database.execute(exp.insert(rows, released_table(settings.name), copy=False))
-    _check(database, ended.view_number, settings, ended.release)
+    columns = len(released_columns(settings))
+    rows = call.database.value(f"SELECT sum(rows) FROM {classes_table(ended.view_number)}")
+    if settings.secure or rows * columns <= MOST_CELLS:
+        warnings = _write_anew(call, ended.view_number, settings)
+    else:
+        warnings = _write_in_place(call, settings, ended)
+    _check(call.database, ended.view_number, settings, ended.release)
+    return warnings
 
 
-def _rows(view_number: int, settings: Settings, release: int) -> exp.Select:
-    """The rows that a release is the first to show so, sorted by their class and by what is shown of themselves.
+def _write_anew(call: Call, view_number: int, settings: Settings) -> list[str]:
+    """Write all released rows into a new table; returns warnings.
 
-    Reader classes that are new together are numbered in the order of what readers see. Classes are sorted with a
-    list of what is shown of their members, because sorting their rows costs twice as much. Nothing but the
-    unfolding of these lists comes after the sort: a join does not keep the order of either side.
+    Guarantee: the order of the rows, and every statistic that DuckDB keeps of them, follow from what they show and
+    from nothing else. Neither the order of the source nor any earlier release plays a part.
     """
-    first = exp.column("from_release").eq(release)
-    classes = exp.select("*").from_(exp.to_table(classes_table(view_number))).where(first)
+    return replace_table(call, released_table(settings.name), _rows(view_number, settings))
+
+
+def _write_in_place(call: Call, settings: Settings, ended: Ended) -> list[str]:
+    """Write the rows of changed reader classes anew, and all rows where an extreme has left; returns warnings."""
+    database, table, gone = call.database, released_table(settings.name), "temp.kanon_gone"
+    changed = exp.column(CLASS, quoted=True).isin(query=exp.select("reader_class").from_(ended.table))
+    ends = exp.select(*_ends(settings)).from_(table)
+    database.execute(f"CREATE OR REPLACE TEMPORARY TABLE {gone} AS {ends.where(changed).sql(dialect='duckdb')}")
+    database.execute(exp.delete(table, where=changed))
+    new = exp.column("from_release").eq(ended.release)
+    database.execute(exp.insert(_rows(ended.view_number, settings, new), table, copy=False))
+    beyond = " OR ".join(
+        f"coalesce(gone.low_{place} < now.low_{place} OR gone.high_{place} > now.high_{place}, "
+        f"gone.low_{place} IS NOT NULL) OR (gone.has_null_{place} AND NOT now.has_null_{place})"
+        for place in range(len(released_columns(settings)))
+    )
+    if database.value(f"SELECT {beyond} FROM ({ends.sql(dialect='duckdb')}) AS now, {gone} AS gone"):
+        return _write_anew(call, ended.view_number, settings)
+    return [IN_PLACE]
+
+
+def _ends(settings: Settings) -> list[exp.Expr]:
+    """The smallest and the largest value of each released column, and whether there is a NULL."""
+    columns = [exp.column(name, quoted=True) for name, _ in released_columns(settings)]
+    return [
+        each
+        for place, column in enumerate(columns)
+        for each in (
+            exp.Min(this=column.copy()).as_(f"low_{place}"),
+            exp.Max(this=column.copy()).as_(f"high_{place}"),
+            exp.LogicalOr(this=exp.Is(this=column.copy(), expression=exp.null())).as_(f"has_null_{place}"),
+        )
+    ]
+
+
+def _rows(view_number: int, settings: Settings, which: exp.Condition | None = None) -> exp.Select:
+    """Released rows, all or those of some classes, sorted by the cells of their class and by what else they show.
+
+    Classes are sorted with a list of what is shown of their members, because sorting their rows costs twice as much.
+    Nothing but the unfolding of these lists comes after the sort: a join does not keep the order of either side.
+    """
+    classes = exp.select("*").from_(exp.to_table(classes_table(view_number)))
+    if which is not None:
+        classes = classes.where(which)
     own = private_names(settings, "sensitive", "kept")
     rows = (
         exp.select("reader_class", "class", *own)
@@ -89,7 +148,7 @@ def _rows(view_number: int, settings: Settings, release: int) -> exp.Select:
         exp.select("*")
         .from_(together.subquery())
         .join(classes.subquery(), using=["class"])  # any class of a reader class has its cells
-        .order_by("reader_class")
+        .order_by(*(source.name for _, source in released_columns(settings) if source.table == "classes"))
     )
     kept = exp.Star(except_=[exp.to_identifier(name) for name in lists])
     unfolded = exp.select(kept, *(f"unnest({name}) AS {name}" for name in lists)).from_(in_order.subquery())

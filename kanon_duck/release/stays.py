@@ -8,17 +8,32 @@ changes is a person who leaves and one who comes; somebody who returns as before
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+from sqlglot import exp
 
 from kanon_duck.catalog.columns import private_names, released_columns
 from kanon_duck.catalog.settings import Settings
-from kanon_duck.catalog.tables import classes_table, members_table, stays_table, versions_table, vulnerable_table
-from kanon_duck.intake.hashing import person
+from kanon_duck.catalog.tables import (
+    classes_table,
+    members_table,
+    people_table,
+    stays_table,
+    tuples_table,
+    versions_table,
+    vulnerable_table,
+)
+from kanon_duck.errors import KanonError
+from kanon_duck.intake.hashing import person, typed_columns
 from kanon_duck.release.classes import Ended, released_people
-from kanon_duck.release.slots import slot_rows
+from kanon_duck.release.rewrite import replace_table
+from kanon_duck.release.slots import has_slots, slot_rows
+from kanon_duck.runtime.arguments import shown
 from kanon_duck.runtime.arrow import numbers
+from kanon_duck.runtime.call import Call
 from kanon_duck.runtime.database import Database
 
 
@@ -116,3 +131,73 @@ def purge(database: Database, view_number: int, settings: Settings, leaving: str
             f"DELETE FROM {table} WHERE (reader_class, from_release) IN (SELECT (reader_class, from_release) "
             "FROM temp.kanon_forsaken)"
         )
+
+
+class Erased(NamedTuple):
+    """What has been erased of a person who had left.
+
+    Attributes
+    ----------
+    rows : int
+        Rows of the private history that were about the person.
+    first_release, last_release : int or None
+        Between which releases the person was in classes that have changed since.
+    """
+
+    rows: int
+    first_release: int | None
+    last_release: int | None
+
+
+def erase_person(call: Call, view_number: int, settings: Settings, key: list[str]) -> Erased:
+    """Take number and values of a person who has left out of the private history.
+
+    That there was somebody stays: checks of the series count as many rows as were released. This somebody has a random
+    number, which is the same in all releases, and no values. Only where certificates need the value of a slot, it stays
+    as the value of somebody.
+
+    Parameters
+    ----------
+    key : list of str
+        One text per key column.
+
+    Raises
+    ------
+    KanonError
+        When a text is no value of its key column.
+    """
+    database, stays, people = call.database, stays_table(view_number), people_table(view_number)
+    typed = ", ".join(f"TRY_CAST(? AS {kind}) AS {column}" for column, kind in typed_columns(settings, "key"))
+    for name, text, value in zip(settings.key, key, database.rows(f"SELECT {typed}", key)[0], strict=True):
+        if value is None:
+            raise KanonError(f"key is {shown(text)}, which is no {settings.columns[name]} as {name} is")
+    own, secure = own_columns(settings), has_slots(database, view_number)
+    known = f"SELECT {', '.join(['person', *own])} FROM {stays}"
+    if secure:
+        known += f" UNION ALL SELECT {', '.join(['person', *own])} FROM {people} JOIN {tuples_table(view_number)} USING (value)"
+    database.execute(
+        "CREATE OR REPLACE TEMPORARY TABLE kanon_erased AS SELECT person, hash(uuid()) AS somebody, rows FROM ("
+        f"SELECT person, count(*) AS rows FROM (SELECT *, {typed} FROM ({known})) "
+        f"WHERE person = {person(settings)} GROUP BY person)",
+        key,
+    )
+    [found] = database.rows(
+        "SELECT (SELECT coalesce(sum(rows), 0) FROM temp.kanon_erased), min(from_release), max(to_release) - 1 "
+        f"FROM {stays} SEMI JOIN temp.kanon_erased USING (person) JOIN (SELECT reader_class, from_release, to_release "
+        f"FROM {versions_table(view_number)}) USING (reader_class, from_release)"
+    )
+    values = "".join(f", CASE WHEN somebody IS NULL THEN {name} END AS {name}" for name in own)
+    anonymous = (
+        f"SELECT stays.* REPLACE (coalesce(somebody, stays.person) AS person{values}) "
+        f"FROM {stays} AS stays LEFT JOIN (SELECT person, somebody FROM temp.kanon_erased) AS erased USING (person)"
+    )
+    replace_table(call, exp.to_table(stays), exp.maybe_parse(anonymous, dialect="duckdb"))
+    if secure:
+        database.execute(
+            f"UPDATE {people} AS people SET person = somebody FROM temp.kanon_erased AS erased "
+            "WHERE people.person = erased.person"
+        )
+    vulnerable = vulnerable_table(view_number)
+    database.execute(f"DELETE FROM {vulnerable} WHERE person IN (SELECT person FROM temp.kanon_erased)")
+    database.execute("DROP TABLE temp.kanon_erased")
+    return Erased(*found)

@@ -16,7 +16,7 @@ from kanon_duck.catalog.settings import Settings, standing_warnings
 from kanon_duck.catalog.tables import members_table
 from kanon_duck.catalog.views import MaskedView, refuse_unseen, stored_settings
 from kanon_duck.encoding.microdata import CategoricalAttribute
-from kanon_duck.errors import KanonError, RecordedError
+from kanon_duck.errors import KanonError, RecordedError, RefusedReleaseError
 from kanon_duck.intake.encode import UNKNOWN_LEAF, EncodedSnapshot, KnownCodes, encode
 from kanon_duck.kernels import wake
 from kanon_duck.kernels.box import NO_CLASS
@@ -33,7 +33,7 @@ from kanon_duck.maintenance.next_release import (
 from kanon_duck.maintenance.partition import up_to_date
 from kanon_duck.maintenance.state import State, free_rows, keep_in_mind, same_codes, write_codes, write_sensitive_codes
 from kanon_duck.maintenance.triggers import clear_notes
-from kanon_duck.maintenance.without_release import broken, held, secure_not_yet, unchanged, undo_dry_run
+from kanon_duck.maintenance.without_release import broken, held, refused, secure_not_yet, unchanged, undo_dry_run
 from kanon_duck.privacy.sensitive import codes_of, reading
 from kanon_duck.release.members import (
     add_members,
@@ -103,13 +103,29 @@ def refresh(call: Call, view: MaskedView, dry_run: bool) -> Row:
     KanonError
         When readers do not see the masked view any more.
     RecordedError
-        When the source cannot be read any more, or the masked view is secure and its source has changed.
+        When the source cannot be read any more, when the masked view is secure and its source has changed, or when
+        the check refuses what the search has made, also from scratch.
     """
-    row = _refresh(call, view, dry_run, time.perf_counter())
+    started = time.perf_counter()
+    try:
+        row = _refresh(call, view, dry_run, started)
+    except RefusedReleaseError:
+        row = _refresh_from_scratch(call, view, dry_run, started)
     return undo_dry_run(call, row) if dry_run else row
 
 
-def _refresh(call: Call, view: MaskedView, dry_run: bool, started: float) -> Row:
+def _refresh_from_scratch(call: Call, view: MaskedView, dry_run: bool, started: float) -> Row:
+    """The row of the next release where the one that was made first has been refused: all rows are clustered anew."""
+    call.begin_again()
+    try:
+        return _refresh(call, view, dry_run, started, from_scratch=True)
+    except RefusedReleaseError as error:
+        if dry_run:
+            raise
+        raise refused(call, view, error) from error
+
+
+def _refresh(call: Call, view: MaskedView, dry_run: bool, started: float, from_scratch: bool = False) -> Row:
     """The row of the next release, or of the last one where there is none."""
     refuse_unseen(call, view)
     call.phase("reading")
@@ -133,7 +149,11 @@ def _refresh(call: Call, view: MaskedView, dry_run: bool, started: float) -> Row
 
     call.phase("clustering")
     before = state.labels
-    state, waits, from_clustering = _place(call, settings, state, batch)
+    if from_scratch:
+        found.warnings.append("classes could not be kept: all rows were clustered from scratch")
+    state, waits, from_clustering = _place(
+        call, replace(settings, maintenance="static") if from_scratch else settings, state, batch
+    )
     if np.all(state.labels == NO_CLASS):
         return held(call, view, settings.model)
     call.phase("writing")

@@ -23,6 +23,10 @@ class RecordedError(KanonError):
     """
 
 
+class RefusedReleaseError(KanonError):
+    """The check of a release, as a reader would see it, has found that it breaks a declared model."""
+
+
 class Cancelled(BaseException):
     """The statement that asked for the work was interrupted: stop and leave everything as it was.
 

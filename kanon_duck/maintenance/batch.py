@@ -13,8 +13,10 @@ from kanon_duck.clustering.auto import steps_per_row
 from kanon_duck.clustering.declared import cluster, most_left_out
 from kanon_duck.clustering.order import order
 from kanon_duck.clustering.repair import repair
+from kanon_duck.encoding.loss import information_loss
+from kanon_duck.encoding.microdata import Microdata
 from kanon_duck.kernels.box import NO_CLASS
-from kanon_duck.maintenance.changes import changes, classes_in, keep_numbers
+from kanon_duck.maintenance.changes import changes, classes_in, keep_numbers, rows_of
 from kanon_duck.maintenance.class_index import best_classes
 from kanon_duck.maintenance.i3m import delete_rows, exchange_rows, insert_rows, split_large
 from kanon_duck.maintenance.improve import improve_touched
@@ -22,6 +24,7 @@ from kanon_duck.maintenance.optimization import optimize
 from kanon_duck.maintenance.partition import Partition, build_partition, regrouped
 from kanon_duck.maintenance.state import State
 from kanon_duck.privacy.requirement import Demand, demand, least_size
+from kanon_duck.release.generalization import generalize
 from kanon_duck.runtime.call import Call, no_checkpoint
 from kanon_duck.runtime.parallel import part
 
@@ -54,8 +57,8 @@ def place_batch(
         Row numbers of members that are to be in a class: new ones, and those that come back with other codes.
     left_out : int64, shape (rows,)
         Row numbers of members that were left out for quality. They stay so as far as ``max_suppression`` allows of
-        the rows that there are now; beyond that, those arrive again whom it costs least to show. Where all rows are
-        clustered from scratch, nobody is left out because somebody else was before.
+        the rows that there are now; beyond that, those join the classes there are whom it costs least to show. Where
+        all rows are clustered from scratch, nobody is left out because somebody else was before.
 
     Returns
     -------
@@ -65,27 +68,27 @@ def place_batch(
         What the owner should know of a clustering from scratch.
     """
     encoding, before = state.microdata.encoding, state.labels
-    demanded = demand(settings.model, state.microdata.sensitive, state.present)
     staying = before != NO_CLASS
     staying[leaving] = False
     partition = _partition_to_change(state)
     state = replace(state, partition=None)
     if settings.maintenance == "static":
-        return _cluster_anew(call, settings, state, _everybody(staying, arriving, left_out))
+        return _cluster_anew(call, settings, state, _together(staying, arriving, left_out))
     if partition is None:
         partition = build_partition(encoding, before)
     room = most_left_out(settings, int(np.count_nonzero(state.present))) - len(left_out)
-    if room < 0:
-        enough = settings.model.k if settings.maintenance == "append" else 1  # for a class of their own
-        arriving = np.concatenate([arriving, _cheapest(partition, left_out, max(-room, enough))])
-    if settings.maintenance == "append":
-        partition = delete_rows(partition, leaving, demanded, part(call.checkpoint, 0.0, 0.4))
-    else:
-        partition = _maintained(call, settings, state, partition, demanded, leaving, arriving)
+    joining = _cheapest(partition, left_out, -room) if room < 0 else left_out[:0]
+    if settings.maintenance != "append":
+        joining = np.concatenate([arriving, joining])
+    released = np.zeros(len(before), bool)
+    released[_together(staying, joining)] = True
+    demanded = demand(settings.model, state.microdata.sensitive, released)
+    partition = _maintained(call, settings, state, partition, demanded, leaving, joining)
     if partition.labels.max(initial=NO_CLASS) == NO_CLASS:
-        return _cluster_anew(call, settings, state, _everybody(staying, arriving, left_out))
+        return _cluster_anew(call, settings, state, _together(staying, arriving, left_out))
     if settings.maintenance == "append":
         labels = _appended(call, settings, state, partition.labels, arriving, max(room, 0))
+        demanded = demand(settings.model, state.microdata.sensitive, labels != NO_CLASS)
         return replace(state, labels=repair(encoding, labels, demanded, call.checkpoint)), ()
     # a class may fall short of more than its size by rows that joined it, or by values that have changed
     repaired = repair(encoding, partition.labels, demanded, call.checkpoint)
@@ -95,7 +98,7 @@ def place_batch(
         partition = regrouped(partition, repaired)
     labels = partition.labels.copy()
     if settings.method == "auto":
-        touched = classes_in(changes(before, labels).touched, labels[arriving])
+        touched = classes_in(changes(before, labels).touched, labels[joining])
         labels = _improved(call, settings, state, partition, demanded, touched)
     return replace(state, labels=labels, partition=partition), ()
 
@@ -135,13 +138,12 @@ def _partition_to_change(state: State) -> Partition | None:
     return state.partition
 
 
-def _everybody(
-    staying: NDArray[np.bool_], arriving: NDArray[np.int64], left_out: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    """Rows that stay, those that arrive, and those that were left out."""
-    staying[arriving] = True
-    staying[left_out] = True
-    return np.flatnonzero(staying)
+def _together(staying: NDArray[np.bool_], *others: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Rising numbers of the rows that stay, and of others."""
+    everybody = staying.copy()
+    for rows in others:
+        everybody[rows] = True
+    return np.flatnonzero(everybody)
 
 
 def _appended(
@@ -184,12 +186,27 @@ def _improved(
 
 
 def optimize_classes(call: Call, settings: Settings, state: State) -> State:
-    """IL_Optimization of all classes; those that have grown to 2k rows are split. Returns the state with new labels."""
-    demanded = demand(settings.model, state.microdata.sensitive, state.present)
+    """IL_Optimization of all classes; those that have grown to 2k rows are split.
+
+    Guarantee: information loss falls, or all labels are as they were. Where models speak of more than the number of
+    rows, classes that have taken in rows may have to be united, which can cost more than was gained.
+    """
+    demanded = demand(settings.model, state.microdata.sensitive, state.labels != NO_CLASS)
     partition = _partition_to_change(state)
     if partition is None:
         partition = build_partition(state.microdata.encoding, state.labels)
     optimize(partition, part(call.checkpoint, 0.0, 0.9))
     partition = split_large(partition, demanded, part(call.checkpoint, 0.9, 1.0))
     labels = repair(state.microdata.encoding, partition.labels, demanded, call.checkpoint).copy()
+    touched = changes(state.labels, labels).touched
+    if _loss(state.microdata, labels, touched) >= _loss(state.microdata, state.labels, touched):
+        return replace(state, partition=None)
     return replace(state, labels=labels, partition=regrouped(partition, labels))
+
+
+def _loss(microdata: Microdata, labels: NDArray[np.int64], classes: NDArray[np.int64]) -> float:
+    """Information loss of some classes as readers are told it, without weights."""
+    rows = rows_of(classes, labels)
+    _, dense = np.unique(labels[rows], return_inverse=True)
+    generalized = generalize(microdata.take(rows), dense)
+    return information_loss(generalized.sizes, generalized.shares)[1]

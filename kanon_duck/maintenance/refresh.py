@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from kanon_duck.catalog.settings import Settings, standing_warnings
 from kanon_duck.catalog.views import MaskedView, stored_settings
 from kanon_duck.encoding.microdata import CategoricalAttribute
-from kanon_duck.errors import KanonError, RecordedError
+from kanon_duck.errors import KanonError, RecordedError, RefusedReleaseError
 from kanon_duck.intake.encode import UNKNOWN_LEAF, EncodedSnapshot
 from kanon_duck.kernels import wake
 from kanon_duck.kernels.box import NO_CLASS
@@ -41,7 +41,7 @@ from kanon_duck.maintenance.state import (
     write_sensitive_codes,
 )
 from kanon_duck.maintenance.triggers import clear_notes
-from kanon_duck.maintenance.without_release import broken, held, unchanged, undo_dry_run
+from kanon_duck.maintenance.without_release import broken, held, refused, unchanged, undo_dry_run
 from kanon_duck.privacy.sensitive import codes_of, reading
 from kanon_duck.release.members import (
     add_members,
@@ -110,16 +110,30 @@ def refresh(call: Call, view: MaskedView, dry_run: bool) -> Row:
     KanonError
         When something else has the masked view's name.
     RecordedError
-        When the source cannot be read any more.
+        When the source cannot be read any more, or when the check refuses what the search has made, also from scratch.
     """
     started = time.perf_counter()
     told = put_back(call, view, dry_run)
-    row = _refresh(call, view, dry_run, started)
+    try:
+        row = _refresh(call, view, dry_run, started)
+    except RefusedReleaseError:
+        row = _refresh_from_scratch(call, view, dry_run, started)
     row |= {"warnings": told + row["warnings"]}
     return undo_dry_run(call, row) if dry_run else row
 
 
-def _refresh(call: Call, view: MaskedView, dry_run: bool, started: float) -> Row:
+def _refresh_from_scratch(call: Call, view: MaskedView, dry_run: bool, started: float) -> Row:
+    """The row of the next release where the one that was made first has been refused: all rows are clustered anew."""
+    call.begin_again()
+    try:
+        return _refresh(call, view, dry_run, started, from_scratch=True)
+    except RefusedReleaseError as error:
+        if dry_run:
+            raise
+        raise refused(call, view, error) from error
+
+
+def _refresh(call: Call, view: MaskedView, dry_run: bool, started: float, from_scratch: bool = False) -> Row:
     """The row of the next release, or of the last one where there is none."""
     call.phase("reading")
     try:
@@ -144,7 +158,11 @@ def _refresh(call: Call, view: MaskedView, dry_run: bool, started: float) -> Row
         return release_changes(call, view, settings, state, batch, found.warnings, "refresh", started)
     call.phase("clustering")
     before = state.labels
-    state, waits, from_clustering = _place(call, settings, state, batch)
+    if from_scratch:
+        found.warnings.append("classes could not be kept: all rows were clustered from scratch")
+    state, waits, from_clustering = _place(
+        call, replace(settings, maintenance="static") if from_scratch else settings, state, batch
+    )
     if np.all(state.labels == NO_CLASS):
         return held(call, view, settings.model)
     call.phase("writing")

@@ -62,6 +62,13 @@ def broken(call: Call, view: MaskedView, error: KanonError) -> RecordedError:
     return RecordedError(f"{error.reason} (release {view.release} stays as it is)")
 
 
+def refused(call: Call, view: MaskedView, error: KanonError) -> RecordedError:
+    """The check has refused the next release: readers keep the last one, and the catalog says why."""
+    call.begin_again()
+    record_state(call.database, view.number, status="stale", reason=error.reason)
+    return RecordedError(f"{error.reason} (release {view.release} stays as it is)")
+
+
 def failed(call: Call, view: MaskedView, error: KanonError) -> Row:
     """A view that could not be refreshed while others are: the release there is, and why."""
     return _standing(call, view, "failed", [error.reason])

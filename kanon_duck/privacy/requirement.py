@@ -18,7 +18,7 @@ Demand: TypeAlias = int | Requirement
 NONE = np.empty(0, np.int64)
 
 
-def demand(model: PrivacyModel, sensitive: Sensitive | None, present: NDArray[np.bool_] | None = None) -> Demand:
+def demand(model: PrivacyModel, sensitive: Sensitive | None, released: NDArray[np.bool_] | None = None) -> Demand:
     """What a class must satisfy. Bounds on computed numbers are widened by ``TOLERANCE``.
 
     Parameters
@@ -26,8 +26,9 @@ def demand(model: PrivacyModel, sensitive: Sensitive | None, present: NDArray[np
     model : PrivacyModel
     sensitive : Sensitive or None
         The codes of sensitive values and persons; None if the models ask only for a number of rows.
-    present : bool, shape (rows,), optional
-        The rows that make up the table, with whose values t-closeness compares; by default all rows.
+    released : bool, shape (rows,), optional
+        The rows that readers will see, with whose values t-closeness compares; by default all rows. No other row may
+        be in a class that is asked about.
 
     Returns
     -------
@@ -36,8 +37,8 @@ def demand(model: PrivacyModel, sensitive: Sensitive | None, present: NDArray[np
     if sensitive is None:
         return model.k
     persons = _numbered(sensitive.persons) if sensitive.persons.size else NONE
-    if present is None:
-        present = np.ones(sensitive.rows, bool)
+    if released is None:
+        released = np.ones(sensitive.rows, bool)
     c, recursive_l = model.recursive_cl or (0.0, 0)
     return Requirement(
         k=_fewest_rows(model),
@@ -52,19 +53,24 @@ def demand(model: PrivacyModel, sensitive: Sensitive | None, present: NDArray[np
         c=c,
         recursive_l=recursive_l,
         alpha=(1.0 if model.alpha is None else model.alpha) + TOLERANCE,
-        closeness=None if model.t is None else _closeness(model.t, sensitive, persons, present),
+        closeness=None if model.t is None else _closeness(model.t, sensitive, persons, released),
     )
 
 
-def _closeness(t: float, sensitive: Sensitive, persons: NDArray[np.int64], present: NDArray[np.bool_]) -> Closeness:
-    """What t-closeness demands; distances are to the shares among the present rows."""
-    levels = _all_numbered(sensitive.levels)
+def _closeness(t: float, sensitive: Sensitive, persons: NDArray[np.int64], released: NDArray[np.bool_]) -> Closeness:
+    """What t-closeness demands.
+
+    Guarantee: distances are to the shares among the released rows, and along the values that these have, as in the
+    check of the release (`kanon_duck.privacy.diversity`).
+    """
+    levels = np.array([_numbered_among(codes, released) for codes in sensitive.levels], np.int64)
+    levels = levels.reshape(sensitive.levels.shape)
     attribute = np.array(sensitive.attribute, np.int64)
     # a person may have several values, each once: distances are between distributions of values
     number_of_persons = int(persons.max(initial=0)) + 1
-    lowest = levels[np.unique(attribute, return_index=True)[1]]
+    lowest = _all_numbered(sensitive.levels[np.unique(attribute, return_index=True)[1]])
     holdings = _all_numbered(lowest * number_of_persons + persons) if persons.size else lowest[:, :0]
-    shares = [_shares(codes, holdings[of], present) for codes, of in zip(levels, attribute, strict=True)]
+    shares = [_shares(codes, holdings[of], released) for codes, of in zip(levels, attribute, strict=True)]
     cumulative = [np.cumsum(each) for each in shares]
     return Closeness(
         t=t + TOLERANCE,
@@ -126,10 +132,16 @@ def _all_numbered(codes: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.array([_numbered(each) for each in codes], np.int64).reshape(codes.shape)
 
 
-def _shares(codes: NDArray[np.int64], holdings: NDArray[np.int64], present: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Share of the present rows that has each code; equal holdings, where there are any, count once."""
-    counted = codes[present]
+def _numbered_among(codes: NDArray[np.int64], released: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Codes as numbers from 0, in the order of those that released rows have; numbers of other rows mean nothing."""
+    different = np.unique(codes[released])
+    return np.minimum(np.searchsorted(different, codes), max(len(different) - 1, 0))
+
+
+def _shares(codes: NDArray[np.int64], holdings: NDArray[np.int64], released: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Share of the released rows that has each code; equal holdings, where there are any, count once."""
+    counted = codes[released]
     if holdings.size:
-        counted = counted[np.unique(holdings[present], return_index=True)[1]]
+        counted = counted[np.unique(holdings[released], return_index=True)[1]]
     frequencies = np.bincount(counted, minlength=int(codes.max(initial=-1)) + 1)
     return frequencies / max(len(counted), 1)

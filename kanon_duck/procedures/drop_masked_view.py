@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from kanon_duck.catalog.reading import readers
 from kanon_duck.catalog.views import find_view, record_drop
+from kanon_duck.errors import KanonError
 from kanon_duck.maintenance.triggers import remove_triggers
 from kanon_duck.release.history import retire_released_rows
 from kanon_duck.release.shown import shows_released_rows
@@ -12,8 +14,20 @@ from kanon_duck.runtime.call import Call, Row
 
 
 def run(call: Call) -> list[Row]:
-    """Drop a masked view. Its members and history stay, for checks of later views over the same source."""
+    """Drop a masked view. Its members and history stay, for checks of later views over the same source.
+
+    Raises
+    ------
+    KanonError
+        When another masked view reads it.
+    """
     view = find_view(call)
+    reading = readers(call, view)
+    if reading:
+        raise KanonError(
+            f"masked view {view.name} is read by {', '.join(reading)}: drop that first, "
+            "or give it another source with CALL kanon.rebuild"
+        )
     if shows_released_rows(call.database, call.catalog, view):  # else it is the owner's by now, and stays
         masked_view = exp.table_(view.view, db=view.schema, catalog=call.catalog, quoted=True)
         call.database.execute(exp.Drop(tables=[masked_view], kind="VIEW"))

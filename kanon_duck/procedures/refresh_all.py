@@ -1,10 +1,9 @@
-"""CALL kanon.refresh_all: refreshes every masked view of the database, one after the other."""
+"""CALL kanon.refresh_all: refreshes every masked view of the database, each after those that its source reads."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from kanon_duck.catalog.views import MaskedView, find_view
+from kanon_duck.catalog.reading import all_views
+from kanon_duck.catalog.views import MaskedView
 from kanon_duck.errors import KanonError, RecordedError
 from kanon_duck.maintenance.refresh import refresh
 from kanon_duck.maintenance.without_release import failed
@@ -16,10 +15,8 @@ def run(call: Call) -> list[Row]:
 
     Each view is a transaction of its own: an interrupt leaves those that were finished before it.
     """
-    names = [name for (name,) in call.database.rows("SELECT name FROM kanon.masked_views")]
     answers = []
-    for name in names:
-        view = find_view(replace(call, arguments={"view_name": name}, schema="main"))
+    for view in all_views(call):
         answers.append(_refresh(call, view))
         call.commit_so_far()
     return answers

@@ -13,7 +13,7 @@ from kanon_duck.catalog.tables import classes_table, released_table
 from kanon_duck.catalog.views import now
 from kanon_duck.encoding.loss import average_class_size
 from kanon_duck.encoding.microdata import Attribute, NumericAttribute
-from kanon_duck.errors import KanonError
+from kanon_duck.errors import RefusedReleaseError
 from kanon_duck.privacy.check import class_sizes, released_measures
 from kanon_duck.privacy.diversity import measure, persons
 from kanon_duck.release.classes import (
@@ -50,7 +50,7 @@ def publish(call: Call, view_number: int, settings: Settings, release: int) -> l
 
     Raises
     ------
-    KanonError
+    RefusedReleaseError
         When the released rows break the declared model; they are never visible then.
     """
     warnings = _write_anew(call, view_number, settings)
@@ -70,7 +70,7 @@ def publish_changes(call: Call, settings: Settings, ended: Ended) -> list[str]:
 
     Raises
     ------
-    KanonError
+    RefusedReleaseError
         When rows of these classes break the declared model; nothing is visible then.
     """
     columns = len(released_columns(settings))
@@ -171,7 +171,7 @@ def _check(database: Database, view_number: int, settings: Settings, release: in
     new = exp.column(FROM_RELEASE, quoted=True).eq(release)
     sizes = class_sizes(database, _shown(settings).where(new), cells, settings.model)
     if not sizes.passes(settings.model):
-        raise KanonError(
+        raise RefusedReleaseError(
             f"the release would have a class of {sizes.smallest} rows where k is {settings.model.k}: {REPORT}"
         )
     model = settings.model
@@ -186,7 +186,7 @@ def _check(database: Database, view_number: int, settings: Settings, release: in
     for found in measures:
         if not found.passed:
             of = f" of {found.attribute}" if found.attribute else ""
-            raise KanonError(
+            raise RefusedReleaseError(
                 f"the release would have a class whose {found.requirement}{of} is {found.achieved} where "
                 f"{found.required} is required: {REPORT}"
             )

@@ -1,0 +1,72 @@
+"""Which masked views read which others, directly, through plain views or in a SELECT.
+
+Idea: a masked view is a plain view over its released table. So whatever reads it, by whatever way, has that table in
+DuckDB's plan before anything of it is optimized away.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from kanon_duck.catalog.views import MaskedView, find_view, stored_call
+from kanon_duck.errors import KanonError
+from kanon_duck.runtime.call import Call
+from kanon_duck.runtime.source import read_source
+
+
+def all_views(call: Call) -> list[MaskedView]:
+    """The masked views of the database, those that a view reads before it, else by name.
+
+    Where a rebuild with another source has closed a circle, it begins at the first name.
+    """
+    views = {name: _view(call, name) for (name,) in call.database.rows("SELECT name FROM kanon.masked_views")}
+    read_by = {name: _views_read(call, view, list(views)) for name, view in views.items()}
+    ordered: dict[str, MaskedView] = {}
+    reached: set[str] = set()
+
+    def visit(name: str) -> None:
+        if name not in reached:
+            reached.add(name)
+            for source in read_by[name]:
+                visit(source)
+            ordered[name] = views[name]
+
+    for name in views:
+        visit(name)
+    return list(ordered.values())
+
+
+def readers(call: Call, view: MaskedView) -> list[str]:
+    """Names of the other masked views whose sources read a masked view."""
+    names = [name for (name,) in call.database.rows("SELECT name FROM kanon.masked_views") if name != view.name]
+    return [name for name in names if _views_read(call, _view(call, name), [view.name])]
+
+
+def _view(call: Call, name: str) -> MaskedView:
+    return find_view(replace(call, arguments={"view_name": name}, schema="main"))
+
+
+def _views_read(call: Call, view: MaskedView, names: list[str]) -> list[str]:
+    """Those of some masked views that the source of one reads; none where the source cannot be read any more."""
+    stored = stored_call(call, view)
+    try:
+        query = read_source(stored, stored.arguments["source"], "source")
+        call.database.execute("SET explain_output = 'all'")
+        with stored.in_callers_schema():
+            plans = call.database.rows(f"EXPLAIN (FORMAT json) {query.sql(dialect='duckdb')}")
+    except KanonError:
+        call.use_our_schemas()
+        return []
+    tables = set(_tables(json.loads(dict(plans)["logical_plan"])))
+    return [name for name in names if f"{call.catalog}.kanon_released.{name}" in tables]
+
+
+def _tables(nodes: list[dict[str, Any]]) -> Iterator[str]:
+    """The tables that a plan reads."""
+    for node in nodes:
+        if "Table" in node["extra_info"]:
+            yield node["extra_info"]["Table"]
+        yield from _tables(node["children"])

@@ -165,13 +165,33 @@ def _frequencies(members, number, first, stop, codes, persons, number_of_persons
 
 
 @njit(**INNER)
+def _has_different(members, number, first, stop, codes, least, found):
+    """Whether some rows have so many different codes; no row after the last one needed is looked at.
+
+    ``found`` is scratch for that many codes.
+    """
+    different = 0
+    for place in range(first, stop):
+        if different >= least:
+            break
+        code = codes[members[number, place]]
+        known = 0
+        while known < different and found[known] != code:
+            known += 1
+        if known == different:
+            found[different] = code
+            different += 1
+    return different >= least
+
+
+@njit(**INNER)
 def _diverse(frequencies, count, requirement):
-    """Whether the frequencies of an attribute's values suffice for its models; ``count`` is the class's persons.
+    """Whether the frequencies of an attribute's values suffice for the models of frequencies.
+
+    ``count`` is the number of the class's persons.
 
     The frequencies may be in another order afterwards.
     """
-    if frequencies.size < requirement.l:
-        return False
     total = 0
     most = 0
     for frequency in frequencies:
@@ -250,20 +270,19 @@ def _diverse_enough(members, number, first, stop, requirement):
         )  # fmt: skip
     if count < requirement.least_persons:
         return False
+    counted = requirement.alpha < 1.0 or requirement.entropy > 0.0 or requirement.recursive_l > 0
     for attribute in range(requirement.values.shape[0]):
+        if not _has_different(members, number, first, stop, requirement.values[attribute], requirement.l, found):
+            return False
+        if not _has_different(members, number, first, stop, requirement.strong[attribute], requirement.p, found):
+            return False
+    for attribute in range(requirement.values.shape[0] if counted else 0):
         different = _frequencies(
             members, number, first, stop, requirement.values[attribute], requirement.persons,
             requirement.number_of_persons, keys, found, frequencies,
         )  # fmt: skip
         if not _diverse(frequencies[:different], count, requirement):
             return False
-        if requirement.p > 0:
-            different = _frequencies(
-                members, number, first, stop, requirement.strong[attribute], requirement.persons,
-                requirement.number_of_persons, keys, found, frequencies,
-            )  # fmt: skip
-            if different < requirement.p:
-                return False
     return True
 
 

@@ -66,7 +66,7 @@ def release_from_scratch(
         create_members(database, view_number, settings, encoded, labels)
     classes, series = generalized.result(), None
     if settings.secure:
-        series = _begin_series(call, settings, view_number, microdata, labels)
+        series = _begin_series(call, settings, view_number, microdata, labels, release)
         held = contents(series)
         people = held.people if settings.has_counterfeits else None
         classes = with_contents(classes, np.arange(len(classes.sizes)), held.rows, people)
@@ -109,7 +109,7 @@ def release_from_scratch(
 
 
 def _begin_series(
-    call: Call, settings: Settings, view_number: int, microdata: Microdata, labels: NDArray[np.int64]
+    call: Call, settings: Settings, view_number: int, microdata: Microdata, labels: NDArray[np.int64], release: int
 ) -> SecureSeries:
     """Put the classes of a first release into the terms of slots, and store these."""
     database, members = call.database, members_table(view_number)
@@ -117,7 +117,7 @@ def _begin_series(
     add_tuples(database, view_number, settings, members)
     value = tuples_of(database, view_number, settings, members, "given.row")
     bounds = read_bounds(database, view_number, settings)
-    series = begin_series(settings, microdata, value, labels, bounds, call.checkpoint)
+    series = begin_series(settings, microdata, value, labels, bounds, release, call.checkpoint)
     store_series(database, view_number, settings, series, microdata, None)
     return series
 

@@ -49,8 +49,7 @@ from kanon_duck.release.stays import remember_leaving
 from kanon_duck.runtime.call import Call, Row
 from kanon_duck.secure.people import Changes
 from kanon_duck.secure.release import HIDDEN, NOT_WAITING
-from kanon_duck.secure.state import NONE
-from kanon_duck.secure.state import State as Slots
+from kanon_duck.secure.state import NONE, SeriesState
 
 Integers = NDArray[np.int64]
 
@@ -187,7 +186,7 @@ def load_series(call: Call, view: MaskedView, settings: Settings, state: State) 
     value = np.full(len(state.labels), NONE)
     value[members] = tuples_of(database, view.number, settings, table, "given.row")
     bounds = read_bounds(database, view.number, settings)
-    series = begin_series(settings, state.microdata, value, state.labels, bounds, call.checkpoint)
+    series = begin_series(settings, state.microdata, value, state.labels, bounds, view.release, call.checkpoint)
     store_series(database, view.number, settings, series, state.microdata, None)
     return series
 
@@ -264,20 +263,16 @@ def _with_somebody_of_each(changes: Changes, series: SecureSeries) -> Changes:
     return replace(changes, moved=np.union1d(changes.moved, somebody))
 
 
-def _advice(settings: Settings, slots: Slots, reason: Integers) -> list[str]:
+def _advice(settings: Settings, slots: SeriesState, reason: Integers) -> list[str]:
     """Which option would help, where many wait."""
     waiting, shown = np.count_nonzero(reason != NOT_WAITING), np.count_nonzero(slots.classes() >= 0)
     if waiting <= MANY_WAITING * (waiting + shown):
         return []
     hidden = np.count_nonzero(reason == HIDDEN)
     if hidden > waiting / 2:
-        remedy = (
-            "a view made with on_delete => 'counterfeit' shows them, with a row of nobody for each empty place"
-        )
+        remedy = "a view made with on_delete => 'counterfeit' shows them, with a row of nobody for each empty place"
     elif settings.reserve == 0:
-        remedy = (
-            "a view made with reserve => 0.3 gives newcomers a way in, by rows of nobody in some new classes"
-        )
+        remedy = "a view made with reserve => 0.3 gives newcomers a way in, by rows of nobody in some new classes"
     else:
         remedy = "a rebuild with a lower patience places them sooner, in classes that lose more"
     return [f"{waiting} people wait, {waiting / (waiting + shown):.1%} of all: {remedy}"]

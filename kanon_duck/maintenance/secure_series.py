@@ -29,9 +29,8 @@ from kanon_duck.runtime.parallel import Checkpoint
 from kanon_duck.secure.bounds import Bounds
 from kanon_duck.secure.people import Changes
 from kanon_duck.secure.release import NOT_WAITING, REASONS, Release, first_release, next_release
-from kanon_duck.secure.settings import Settings as SeriesSettings
-from kanon_duck.secure.state import NONE
-from kanon_duck.secure.state import State as Slots
+from kanon_duck.secure.settings import SeriesSettings
+from kanon_duck.secure.state import NONE, SeriesState
 
 Integers = NDArray[np.int64]
 
@@ -50,7 +49,13 @@ def series_settings(settings: Settings, waiting: int) -> SeriesSettings:
 
 
 def begin_series(
-    settings: Settings, microdata: Microdata, value: Integers, labels: Integers, bounds: Bounds, checkpoint: Checkpoint
+    settings: Settings,
+    microdata: Microdata,
+    value: Integers,
+    labels: Integers,
+    bounds: Bounds,
+    release: int,
+    checkpoint: Checkpoint,
 ) -> SecureSeries:
     """The series that begins with classes of the rows; whoever is in none is left out, and does not wait.
 
@@ -60,11 +65,21 @@ def begin_series(
         Code of each row's tuple.
     labels : int64, shape (n,)
         Class of each row, from 0 without gaps; -1 for one in none.
+    release : int
+        Number of the release that the series begins with.
     """
     without_search = SeriesSettings(settings.on_delete, settings.reserve, settings.patience, 0.0)
     made = first_release(microdata.encoding, value, labels, bounds, without_search, settings.seed, checkpoint)
     none = np.empty(0, np.int64)
-    slots = replace(made.state, waiting=np.full(len(labels), NONE))
+    first = made.state
+    slots = replace(
+        first,
+        release=release,
+        born=np.full(first.slots, release),
+        empty_from=np.where(first.empty_from == NONE, NONE, release),
+        since=np.where(first.since == NONE, NONE, release),
+        waiting=np.full(len(labels), NONE),
+    )
     return SecureSeries(slots, value, none, none)
 
 
@@ -100,7 +115,7 @@ def continue_series(
     return SecureSeries(made.state, series.value, series.former[kept], series.cohort[kept]), made
 
 
-def _still_wider(slots: Slots, former: Integers, cohort: Integers, microdata: Microdata) -> NDArray[np.bool_]:
+def _still_wider(slots: SeriesState, former: Integers, cohort: Integers, microdata: Microdata) -> NDArray[np.bool_]:
     """Which former codes lie in the box of their cohort, and outside of what its people have now.
 
     Guarantee: as long as a cohort is not split, the region that readers see of it never shrinks. A split makes boxes
@@ -141,7 +156,7 @@ def contents(series: SecureSeries) -> Contents:
     return Contents(covered, rows, people, int((rows - people)[slots.shown].sum()))
 
 
-def waiting_members(slots: Slots, reason: Integers) -> pa.Table:
+def waiting_members(slots: SeriesState, reason: Integers) -> pa.Table:
     """Row number, first release of waiting, and why, of everybody whom the series holds back."""
     rows = np.flatnonzero(reason != NOT_WAITING)
     since = np.where(slots.waiting[rows] == NONE, slots.release, slots.waiting[rows])

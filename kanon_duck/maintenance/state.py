@@ -20,7 +20,7 @@ from kanon_duck.release.members import add_values, known_hierarchies, load_membe
 from kanon_duck.release.slots import has_slots, rows_in_use
 from kanon_duck.runtime.call import Call
 from kanon_duck.runtime.database import Database
-from kanon_duck.secure.state import State as Slots
+from kanon_duck.secure.state import SeriesState
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class SecureSeries:
 
     Attributes
     ----------
-    slots : Slots
+    slots : SeriesState
         People are row numbers of members.
     value : int64, shape (n,)
         Code of what is released of each person as it is, by row number; -1 for a row number of nobody.
@@ -37,7 +37,7 @@ class SecureSeries:
         Row numbers whose codes people of a cohort once had, and that cohort.
     """
 
-    slots: Slots
+    slots: SeriesState
     value: NDArray[np.int64]
     former: NDArray[np.int64]
     cohort: NDArray[np.int64]

@@ -123,8 +123,8 @@ def _of_person(call: Call, view: MaskedView, settings: Settings, erased: Erased)
     )
     return (
         f"the person's number and values are erased from the private history{releases}; {values}; later checks "
-        "(kanon.inference_channels, kanon.attack, vulnerable_rows, certificates) cannot tell what these releases say of "
-        "this person, take missing values for one more value, and the person for somebody new on returning; the "
+        "(kanon.inference_channels, kanon.attack, vulnerable_rows, certificates) cannot tell what these releases say "
+        "of this person, take missing values for one more value, and the person for somebody new on returning; the "
         f"released rows of earlier releases stay until before_release erases them{also}"
     )
 

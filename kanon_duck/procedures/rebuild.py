@@ -170,7 +170,7 @@ def _continue_series(call: Call, changed: Call, view: MaskedView, settings: Sett
 
 
 def _loss_without_series(call: Call, settings: Settings, view: MaskedView) -> float | None:
-    """Information loss per row of the people of the release if they were clustered from scratch; None if they cannot."""
+    """Information loss per row of the released people if they were clustered from scratch; None if they cannot be."""
     state = call.memory.state
     if state is None:
         return None

@@ -129,20 +129,21 @@ def _rows(view_number: int, settings: Settings, which: exp.Condition | None = No
     """Released rows, all or those of some classes, sorted by the cells of their class and by what else they show.
 
     Classes are sorted with a list of what is shown of their members, because sorting their rows costs twice as much.
-    Nothing but the unfolding of these lists comes after the sort: a join does not keep the order of either side.
+    Nothing but the unfolding of these lists comes after the sort: a join does not keep the order of either side. A
+    row's own columns go through this as one struct, so that they are sorted once, not once for each of them.
     """
     classes = exp.select("*").from_(exp.to_table(classes_table(view_number)))
     if which is not None:
         classes = classes.where(which)
-    own = private_names(settings, "sensitive", "kept")
+    names = private_names(settings, "sensitive", "kept")
+    own = f"struct_pack({', '.join(f'{name} := {name}' for name in names)})" if names else "NULL"
     rows = (
-        exp.select("reader_class", "class", *own)
+        exp.select("reader_class", "class", f"{own} AS own", dialect="duckdb")
         .from_(f"{released_rows(view_number, settings)} AS released", dialect="duckdb")
         .join(classes.subquery(), using=["class"])
-        .order_by("reader_class", *own)  # lists grow fast where their elements follow each other
+        .order_by("reader_class")  # lists grow fast where their elements follow each other
     )
-    lists = {name: f"list({name} ORDER BY {', '.join(own)})" for name in own} or {"one_each": "range(count(*))"}
-    together = exp.select("min(class) AS class", *(f"{made} AS {name}" for name, made in lists.items()))
+    together = exp.select("min(class) AS class", "list(own ORDER BY own) AS own", dialect="duckdb")
     together = together.from_(rows.subquery()).group_by("reader_class")
     in_order = (
         exp.select("*")
@@ -150,10 +151,13 @@ def _rows(view_number: int, settings: Settings, which: exp.Condition | None = No
         .join(classes.subquery(), using=["class"])  # any class of a reader class has its cells
         .order_by(*(source.name for _, source in released_columns(settings) if source.table == "classes"))
     )
-    kept = exp.Star(except_=[exp.to_identifier(name) for name in lists])
-    unfolded = exp.select(kept, *(f"unnest({name}) AS {name}" for name in lists)).from_(in_order.subquery())
+    kept = exp.Star(except_=[exp.to_identifier("own")])
+    unfolded = exp.select(kept, "unnest(own) AS own").from_(in_order.subquery())
     return exp.select(
-        *(exp.column(source.name).as_(name, quoted=True) for name, source in released_columns(settings)),
+        *(
+            exp.column(source.name, "own" if source.table == "members" else None).as_(name, quoted=True)
+            for name, source in released_columns(settings)
+        ),
         exp.column("reader_class").as_(CLASS, quoted=True),
         exp.column("from_release").as_(FROM_RELEASE, quoted=True),
     ).from_(unfolded.subquery())

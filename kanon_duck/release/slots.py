@@ -27,7 +27,7 @@ from kanon_duck.intake.hashing import hash_of, person, tuple_hash, typed_columns
 from kanon_duck.runtime.arrow import numbers
 from kanon_duck.runtime.database import Database
 from kanon_duck.secure.bounds import Bounds
-from kanon_duck.secure.state import NOBODY, NONE, State
+from kanon_duck.secure.state import NOBODY, NONE, SeriesState
 
 Integers = NDArray[np.int64]
 
@@ -92,9 +92,9 @@ def write_state(
     database: Database,
     view_number: int,
     settings: Settings,
-    state: State,
+    state: SeriesState,
     value: Integers,
-    before: State | None,
+    before: SeriesState | None,
 ) -> None:
     """Write what a release has changed; everything where there is none before it.
 
@@ -111,7 +111,7 @@ def write_state(
 
 
 def _write(
-    database: Database, table: str, index: str, state: State, before: State | None, names: Sequence[str]
+    database: Database, table: str, index: str, state: SeriesState, before: SeriesState | None, names: Sequence[str]
 ) -> None:
     """Write the rows of a table that arrays of the same length are."""
     changed = _changed(state, before, names)
@@ -125,7 +125,7 @@ def _write(
     database.unregister("changed_rows")
 
 
-def _changed(state: State, before: State | None, names: Sequence[str]) -> Integers:
+def _changed(state: SeriesState, before: SeriesState | None, names: Sequence[str]) -> Integers:
     """Places at which any of some arrays is another than before, or new."""
     count = len(getattr(state, names[0]))
     changed = np.ones(count, bool)
@@ -141,7 +141,12 @@ def _array(values: NDArray[Any]) -> pa.Array:
 
 
 def _write_people(
-    database: Database, view_number: int, settings: Settings, state: State, value: Integers, before: State | None
+    database: Database,
+    view_number: int,
+    settings: Settings,
+    state: SeriesState,
+    value: Integers,
+    before: SeriesState | None,
 ) -> None:
     """Write who has, or had, which slot, and who waits; a person is known again by key and tuple."""
     table = people_table(view_number)
@@ -170,7 +175,7 @@ def read_state(
     people: int,
     codes: NDArray[np.unsignedinteger],
     former: tuple[Integers, Integers],
-) -> tuple[State, Integers]:
+) -> tuple[SeriesState, Integers]:
     """Read the state of the last release, and the code of each person's tuple.
 
     Parameters
@@ -198,7 +203,8 @@ def read_state(
     cohort = np.concatenate([slots["cohort"][held], former[1]])
     np.minimum.at(low, cohort, codes[rows])
     np.maximum.at(high, cohort, codes[rows])
-    return State(release=release, low=low, high=high, **slots, **cohorts, **of_people), value
+    arrays: dict[str, Any] = {**slots, **cohorts, **of_people}
+    return SeriesState(release=release, low=low, high=high, **arrays), value
 
 
 def slot_rows(view_number: int, settings: Settings) -> str:

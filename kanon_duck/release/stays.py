@@ -174,7 +174,8 @@ def erase_person(call: Call, view_number: int, settings: Settings, key: list[str
     own, secure = own_columns(settings), has_slots(database, view_number)
     known = f"SELECT {', '.join(['person', *own])} FROM {stays}"
     if secure:
-        known += f" UNION ALL SELECT {', '.join(['person', *own])} FROM {people} JOIN {tuples_table(view_number)} USING (value)"
+        tuples = tuples_table(view_number)
+        known += f" UNION ALL SELECT {', '.join(['person', *own])} FROM {people} JOIN {tuples} USING (value)"
     database.execute(
         "CREATE OR REPLACE TEMPORARY TABLE kanon_erased AS SELECT person, hash(uuid()) AS somebody, rows FROM ("
         f"SELECT person, count(*) AS rows FROM (SELECT *, {typed} FROM ({known})) "

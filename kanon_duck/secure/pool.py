@@ -270,7 +270,8 @@ def _place_window(
         codes, encoding.caps, encoding.weights, waiting.value, waiting.known, waiting.allowed_stops, waiting.allowed,
         waiting.allowed_counts, waiting.former_root, rank, cohorts.low, cohorts.high, cohorts.people, cohorts.root,
         cohort_rank, cohorts.empty_stops, cohorts.empty, cohorts.takes, cohorts.offer_stops, cohorts.offered,
-        cohorts.counts, bounds.attribute_values, bounds.required, bounds.k, 2 * WINDOW, FILLS, np.full(homes.shape, np.inf), homes,
+        cohorts.counts, bounds.attribute_values, bounds.required, bounds.k, 2 * WINDOW, FILLS,
+        np.full(homes.shape, np.inf), homes,
     )  # fmt: skip
     pause()
     callers = np.full((len(cohorts.empty), CALLERS), NO_CANDIDATE, np.int32)

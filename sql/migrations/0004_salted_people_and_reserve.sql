@@ -49,10 +49,11 @@ CREATE TABLE kanon_private.new_settings (
     column_types        VARCHAR NOT NULL,
     domains             VARCHAR NOT NULL
 );
+-- Views that are not secure have always removed deleted people, but their settings said 'retire'.
 INSERT INTO kanon_private.new_settings
 SELECT view_number, settings_version, source, key, quasi_identifiers, sensitive, keep, k, l, entropy_l, recursive_cl,
-       p, alpha, t, protected, method, effort, method_options, maintenance, secure, on_delete, 0 AS reserve,
-       patience, capture, max_suppression, weights, unit, seed, allow_unsafe_keep, independent, derive_from,
+       p, alpha, t, protected, method, effort, method_options, maintenance, secure,
+       CASE WHEN secure THEN on_delete ELSE 'remove' END, 0 AS reserve, patience, capture, max_suppression, weights, unit, seed, allow_unsafe_keep, independent, derive_from,
        arguments, caller_schema, column_types, domains
 FROM kanon_private.settings;
 DROP TABLE kanon_private.settings;

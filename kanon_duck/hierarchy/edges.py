@@ -26,11 +26,13 @@ def read_edges(call: Call, text: str) -> None:
     """Fill ``kanon_edges`` from rows of (child, parent); a row with a label twice is ignored."""
     cells = _read(call, text, "edges")
     if len(cells) != 2:
-        raise KanonError(f"edges: {text!r} has {len(cells)} columns; edges have two, the label and its parent")
+        raise KanonError(
+            f"edges: {read.shown(text)} has {len(cells)} columns; edges have two, the label and its parent"
+        )
     _keep(call, "kanon_given", exp.select(cells[0].as_("child"), cells[1].as_("parent")).from_("temp.kanon_rows"))
     orphan = call.database.row("SELECT parent FROM temp.kanon_given WHERE child IS NULL LIMIT 1")
     if orphan is not None:
-        raise KanonError(f"edges: a row with parent {orphan[0]!r} has no label (NULL); leave such rows out")
+        raise KanonError(f"edges: a row with parent {read.shown(orphan[0])} has no label (NULL); leave such rows out")
     call.database.execute(
         "CREATE OR REPLACE TEMPORARY TABLE kanon_edges AS "
         "SELECT DISTINCT child, parent FROM temp.kanon_given WHERE parent IS DISTINCT FROM child "
@@ -133,7 +135,9 @@ def _read(call: Call, text: str, argument: str) -> list[exp.Expression]:
 def _query(call: Call, text: str, argument: str) -> exp.Query:
     """The rows of a query, a table or a file."""
     if not isinstance(text, str) or not text.strip():
-        raise KanonError(f"{argument}: {text!r} is not a text; write a query, a table's name or a file's path")
+        raise KanonError(
+            f"{argument}: {read.shown(text)} is not a text; write a query, a table's name or a file's path"
+        )
     return _read_file(call, text, argument) if _is_file(call, text) else source.read_source(call, text, argument)
 
 
@@ -153,8 +157,8 @@ def _refuse_header(call: Call, columns: list[str], path: str, argument: str) -> 
     )
     if header is not None:
         raise KanonError(
-            f"{argument}: line 1 of {path!r} looks like a header ({', '.join(header)}): no other line has a label of "
-            "it; leave it out"
+            f"{argument}: line 1 of {read.shown(path)} looks like a header ({', '.join(header)}): no other line has a "
+            "label of it; leave it out"
         )
 
 
@@ -166,7 +170,7 @@ def _read_file(call: Call, path: str, argument: str) -> exp.Query:
         call.database.execute(exp.select(exp.Count(this=exp.Star())).from_(query.subquery("source")))
     except StatementError as error:
         raise KanonError(
-            f"{argument}: {path!r} is no query (SELECT, FROM or WITH), no table or view, and no file "
+            f"{argument}: {read.shown(path)} is no query (SELECT, FROM or WITH), no table or view, and no file "
             f"that can be read ({error.reason}); write one of these"
         ) from error
     return query
@@ -179,8 +183,8 @@ def _refuse_encoding(call: Call, path: str, argument: str) -> None:
         if encoding != "utf-8":
             reading = f"FROM read_csv({read.shown(path)}, encoding = '{encoding}', header = false, all_varchar = true)"
             raise KanonError(
-                f"{argument}: {path!r} is no UTF-8 text and looks like {encoding}: save it as UTF-8, or write a query "
-                f"that says so, as {reading}"
+                f"{argument}: {read.shown(path)} is no UTF-8 text and looks like {encoding}: save it as UTF-8, or "
+                f"write a query that says so, as {reading}"
             )
 
 
@@ -208,7 +212,7 @@ def _layout(call: Call, path: str, argument: str) -> tuple[str, int]:
     separator = max(SEPARATORS, key=lambda each: lines[each])
     if not lines[separator]:
         raise KanonError(
-            f"{argument}: no line of {path!r} has a {' or '.join(SEPARATORS.values())}; "
+            f"{argument}: no line of {read.shown(path)} has a {' or '.join(SEPARATORS.values())}; "
             "write one of these between levels"
         )
     return separator, widths[separator]

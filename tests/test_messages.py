@@ -31,7 +31,7 @@ def people(connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
 def mask(quasi_identifiers: str, more: str = "") -> str:
     return (
         "CALL kanon.create_masked_view('masked', source => 'people', key => 'id', k => 3, secure => false, "
-        f"quasi_identifiers => {quasi_identifiers}{more})"
+        f"independent => true, quasi_identifiers => {quasi_identifiers}{more})"
     )
 
 

@@ -131,10 +131,29 @@ def _installed(database: Database, catalog: str) -> tuple[int | None, str | None
         "AND table_name = 'catalog'",
         [catalog],
     )
+    if not marked and _has_our_macros(database, catalog):
+        raise KanonError(
+            f"database {catalog} has kanon_duck's schema {schemas[0][0]}, but somebody has dropped kanon_private or "
+            "what is in it, and with it all that was known of masked views: bring back a copy of the file, or drop the "
+            f"schemas {', '.join(name for (name,) in schemas)} as well and make the masked views again"
+        )
     if not marked:
         raise KanonError(
             f"database {catalog} already has a schema {schemas[0][0]} that kanon_duck did not make: "
             "rename it, or install into another database"
         )
     row = database.row("SELECT version, scripts FROM kanon_private.catalog")
-    return (None, None) if row is None else (row[0], row[1])
+    if row is None:
+        return None, None
+    return row[0], row[1] if len(schemas) == len(OURS) else None  # what somebody has dropped is made again
+
+
+def _has_our_macros(database: Database, catalog: str) -> bool:
+    """Whether the interface is that of kanon_duck."""
+    return bool(
+        database.value(
+            "SELECT count(*) FROM duckdb_functions() WHERE database_name = ? AND schema_name = 'kanon' "
+            "AND function_name = 'create_masked_view'",
+            [catalog],
+        )
+    )

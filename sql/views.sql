@@ -6,22 +6,9 @@ JOIN kanon_private.masked_views AS view USING (view_number)
 WHERE view.dropped_at IS NULL
 ORDER BY view.name, release.release;
 
--- Masked views that readers do not see, because somebody has dropped, renamed or replaced them. That is looked up when
--- somebody asks; of a database that is attached, and not the current one, nothing is said.
-CREATE OR REPLACE VIEW kanon_private.unseen_views AS
-SELECT view_number, 'the view was dropped, renamed or replaced by somebody: kanon.refresh puts it back where its name is free' AS reason
-FROM kanon_private.masked_views AS masked
-WHERE dropped_at IS NULL AND EXISTS (
-    FROM system.main.duckdb_schemas()
-    WHERE database_name = system.main.current_database() AND schema_name = 'kanon_released'
-) AND NOT EXISTS (
-    FROM system.main.duckdb_views() AS shown
-    WHERE database_name = system.main.current_database()
-        AND system.main.lower(shown.schema_name) = system.main.lower(masked.schema_name)
-        AND system.main.lower(shown.view_name) = system.main.lower(masked.view_name)
-        AND system.main.contains(sql, 'kanon_released')
-);
-
+-- A masked view that readers do not see, because somebody has dropped, renamed or replaced it, is broken. That is looked
+-- up when somebody asks; of a database that is attached, and not the current one, nothing is said.
+-- No view of ours reads another: EXPORT DATABASE writes views in the order of their names, so IMPORT would fail.
 CREATE OR REPLACE VIEW kanon.masked_views AS
 SELECT view.name, settings.* EXCLUDE (view_number, settings_version, arguments, caller_schema, column_types, domains),
        view.settings_version,
@@ -34,7 +21,20 @@ JOIN kanon_private.settings AS settings USING (view_number, settings_version)
 JOIN (FROM kanon_private.releases SELECT view_number, system.main.max(release) AS release,
              system.main.max_by(released_at, release) AS released_at, system.main.max_by(rows, release) AS rows
       GROUP BY view_number) AS latest USING (view_number)
-LEFT JOIN kanon_private.unseen_views AS unseen ON unseen.view_number = view.view_number
+LEFT JOIN (
+    SELECT view_number, 'the view was dropped, renamed or replaced by somebody: kanon.refresh puts it back where its name is free' AS reason
+    FROM kanon_private.masked_views AS masked
+    WHERE EXISTS (
+        FROM system.main.duckdb_schemas()
+        WHERE database_name = system.main.current_database() AND schema_name = 'kanon_released'
+    ) AND NOT EXISTS (
+        FROM system.main.duckdb_views() AS shown
+        WHERE database_name = system.main.current_database()
+            AND system.main.lower(shown.schema_name) = system.main.lower(masked.schema_name)
+            AND system.main.lower(shown.view_name) = system.main.lower(masked.view_name)
+            AND system.main.contains(sql, 'kanon_released')
+    )
+) AS unseen ON unseen.view_number = view.view_number
 WHERE view.dropped_at IS NULL
 ORDER BY view.name;
 

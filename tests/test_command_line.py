@@ -87,6 +87,32 @@ def test_an_error_of_a_procedure_is_one_sentence() -> None:
     assert done.stderr == "k is 1: give at least 2\n"
 
 
+@pytest.mark.surface
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        ("CALL kanon.refresh('v', dryrun => true)", ["kanon.refresh has no option dryrun: did you mean dry_run?"]),
+        ("FROM kanon.check('v', Relaese := 1)", ["kanon.check has no option Relaese: did you mean release?"]),
+        ("FROM kanon.check('v', xyz := 1)", ["kanon.check has no option xyz: it has view_name, release, quasi_identifiers"]),
+        (
+            "CALL kanon.create_masked_view('v', soruce => 'p', k => 3, quasi_identifers => {'a': struct_pack(b := 2)})",
+            [
+                "kanon.create_masked_view has no option soruce: did you mean source?",
+                "kanon.create_masked_view has no option quasi_identifers: did you mean quasi_identifiers?",
+            ],
+        ),
+    ],
+)  # fmt: skip
+def test_a_misspelled_option_is_told_with_the_one_that_was_meant(call: str, told: list[str]) -> None:
+    assert run("sql", ":memory:", "-c", call).stderr.splitlines() == told
+
+
+@pytest.mark.surface
+def test_other_errors_of_binding_stay_as_duckdb_tells_them() -> None:
+    for call in ("CALL kanon.refresh()", "SELECT nothing", "CREATE MACRO f(a) AS TABLE SELECT a; FROM f(b := 1)"):
+        assert run("sql", ":memory:", "-c", call).stderr.startswith("Binder Error: ")
+
+
 def test_scripts_from_a_file_and_from_standard_input(tmp_path: Path) -> None:
     file = tmp_path / "script.sql"
     file.write_text("-- a comment; with a semicolon\nSELECT 'Grüße; 世界' AS text;\n", encoding="utf-8")

@@ -172,7 +172,7 @@ def read_settings(call: Call, known: Mapping[str, str] | None = None) -> Setting
     source = read.text(given, "source")
     found = find_source(call, source, "source")
     columns = _as_known(dict(source_columns(call, found.query)), known or {})
-    key = [read.one_of("key", name, columns, COLUMN) for name in read.names(given, "key")]
+    key = read.columns(given, "key", columns, COLUMN)
     secure = read.boolean(given, "secure", True)
     if not key and secure:
         raise KanonError(
@@ -182,7 +182,7 @@ def read_settings(call: Call, known: Mapping[str, str] | None = None) -> Setting
     method = _method(given)
     maintenance = _maintenance(given, method, secure)
     sensitive = _sensitive(call, columns)
-    keep = [read.one_of("keep", name, columns, COLUMN) for name in read.names(given, "keep")]
+    keep = read.columns(given, "keep", columns, COLUMN)
     keep.sort(key=list(columns).index)
     unit = None if given.get("unit") is None else read.one_of("unit", read.text(given, "unit"), columns, COLUMN)
     settings = Settings(
@@ -210,10 +210,7 @@ def read_settings(call: Call, known: Mapping[str, str] | None = None) -> Setting
         reserve=_reserve(given, secure),
         patience=read.integer(given, "patience", PATIENCE, 0),
         seed=read.integer(given, "seed", 0, 0),
-        allow_unsafe_keep=[
-            read.one_of("allow_unsafe_keep", name, keep, "kept column")
-            for name in read.names(given, "allow_unsafe_keep")
-        ],
+        allow_unsafe_keep=read.columns(given, "allow_unsafe_keep", keep, "kept column"),
     )
     _check_method(settings)
     _check_secure(settings)
@@ -375,11 +372,14 @@ def _quasi_identifier(name: str, column_type: str, specification: Any, known: li
 def _sensitive(call: Call, columns: dict[str, str]) -> dict[str, str | None]:
     """Sensitive columns in the source's order, from a list or with a hierarchy each."""
     given = call.arguments.get("sensitive")
-    pairs = given if isinstance(given, dict) else dict.fromkeys(read.names(call.arguments, "sensitive"))
+    named = given if isinstance(given, dict) else read.columns(call.arguments, "sensitive", columns, COLUMN)
+    pairs = named if isinstance(named, dict) else dict.fromkeys(named)
     known = [row[0] for row in call.database.rows("SELECT hierarchy FROM kanon.hierarchies")]
     sensitive: dict[str, str | None] = {}
     for name, tree in pairs.items():
         column = read.one_of("sensitive", name, columns, COLUMN)
+        if column in sensitive:
+            raise KanonError(f"sensitive names {column} twice: name it once")
         if tree is not None and not isinstance(tree, str):
             raise KanonError(f"sensitive.{name} is {read.shown(tree)}: it must be the name of a hierarchy")
         sensitive[column] = (

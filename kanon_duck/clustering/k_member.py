@@ -13,6 +13,7 @@ from kanon_duck.errors import KanonError
 from kanon_duck.kernels.box import NO_CLASS, least_increase
 from kanon_duck.kernels.k_member import BLOCK, place_rows
 from kanon_duck.privacy.models import PrivacyModel
+from kanon_duck.runtime.arguments import shown
 
 NEXT_SEEDS = ("last_added", "lin_wei")
 SLICE = 2**25
@@ -65,7 +66,7 @@ def k_member(
     Lin and Wei, "An efficient clustering method for k-anonymization", PAIS 2008.
     """
     if next_seed not in NEXT_SEEDS:
-        raise KanonError(f"method_options.next_seed is {next_seed!r}: choose 'last_added' or 'lin_wei'")
+        raise KanonError(f"method_options.next_seed is {shown(next_seed)}: choose 'last_added' or 'lin_wei'")
     encoding = microdata.encoding
     n, k = encoding.rows, model.k
     model.refuse_too_few(n)

@@ -14,6 +14,7 @@ from kanon_duck.errors import KanonError
 from kanon_duck.kernels.box import NO_CLASS
 from kanon_duck.kernels.p_sensitive import Clusters, Rows, disperse
 from kanon_duck.privacy.models import PrivacyModel
+from kanon_duck.runtime.arguments import shown
 from kanon_duck.runtime.parallel import Checkpoint
 
 SLICE = 2**20
@@ -45,12 +46,13 @@ def rows_of(microdata: Microdata, model: PrivacyModel, sensitive_weights: Mappin
     for name, weight in sensitive_weights.items():
         if name not in known:
             raise KanonError(
-                f"method_options.sensitive_weights names {name!r}, which is no sensitive column: "
+                f"method_options.sensitive_weights names {shown(name)}, which is no sensitive column: "
                 f"there are {', '.join(known)}"
             )
         if isinstance(weight, bool) or not 1e-6 <= weight <= 1e6:  # 0 would hide what a cluster lacks
             raise KanonError(
-                f"method_options.sensitive_weights.{name} is {weight!r}: it must be a number from 0.000001 to 1000000"
+                f"method_options.sensitive_weights.{name} is {shown(weight)}: it must be a number from 0.000001 "
+                "to 1000000"
             )
     strong = [np.unique(values, return_inverse=True)[1] for values in microdata.sensitive.strong]
     encoding = microdata.encoding

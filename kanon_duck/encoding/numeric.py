@@ -37,8 +37,9 @@ UNITS_PER_DAY = dict.fromkeys(TIMESTAMPS, 86400 * 1000000) | {
     "DATE": 1,
 }
 
-LARGEST_STEP = 2**62
-"""A step has fewer units than this, so that its multiples around any 64-bit value fit a HUGEINT."""
+LARGEST_STEP, LARGEST_DECIMAL_STEP = 2**62, 2**126
+"""A step has fewer units than this, so that its multiples around any 64-bit value fit a HUGEINT, and around most values
+of a DECIMAL, which may have more digits. A step of floats is no number of units."""
 
 LARGEST_FLOAT_STEPS = 2**53
 """Beyond this many steps from 0 a DOUBLE can no longer tell neighbours apart."""
@@ -146,7 +147,7 @@ class Step:
     def text(self, value: str) -> str:
         """SQL for the text of a bound as readers see it; a moment with a time zone is shown in UTC."""
         if self.column_type == "TIMESTAMP WITH TIME ZONE":
-            return f"CAST({value} AT TIME ZONE 'UTC' AS VARCHAR)"
+            return f"concat(CAST({value} AT TIME ZONE 'UTC' AS VARCHAR), '+00')"
         return f"CAST({value} AS VARCHAR)"
 
 
@@ -174,20 +175,29 @@ def read_step(database: Database, attribute: str, column_type: str, given: Any) 
     if size is None:
         size = _number(argument, given) * UNITS_PER_DAY.get(column_type, 1)
     if size <= 0:
-        raise KanonError(f"{argument} is {given}: name a step above 0")
+        raise KanonError(f"{argument} is {shown(given)}: name a step above 0")
     smallest = Fraction(1, 10 ** scale[1]) if scale else Fraction(1)
-    if size / smallest >= LARGEST_STEP:
+    largest = LARGEST_STEP if scale is None else LARGEST_DECIMAL_STEP
+    if column_type not in FLOATS and size / smallest >= largest:
         raise KanonError(
             f"{argument} is {shown(given)}, which is wider than any interval worth showing: name a finer one"
         )
     if column_type not in FLOATS and (size / smallest).denominator != 1:
         raise KanonError(
-            f"{argument} is {given}, which is no whole multiple of the smallest difference that "
+            f"{argument} is {shown(given)}, which is no whole multiple of the smallest difference that "
             f"{column_type} can hold: name a coarser step"
         )
     if column_type == "BOOLEAN" and size != 1:
-        raise KanonError(f"{argument} is {given}: the step of a BOOLEAN is 1")
+        raise KanonError(f"{argument} is {shown(given)}: the step of a BOOLEAN is 1")
     return Step(column_type, size)
+
+
+def written_step(column_type: str, given: Any) -> str:
+    """The step of a numeric quasi-identifier as it was typed, or the default as one would type it."""
+    if given is not None:
+        return str(given)
+    scale = decimal_type(column_type)
+    return f"{Decimal(1).scaleb(-scale[1]):f}" if scale else "1 day" if column_type in UNITS_PER_DAY else "1"
 
 
 def _number(argument: str, given: Any) -> Fraction:

@@ -6,26 +6,33 @@ parent is NULL is a root.
 
 from __future__ import annotations
 
+import codecs
+
 from sqlglot import exp
 
 from kanon_duck.errors import KanonError
 from kanon_duck.hierarchy.binding import canonical_text
+from kanon_duck.hierarchy.tree import written
+from kanon_duck.runtime import arguments as read
 from kanon_duck.runtime import names, source
 from kanon_duck.runtime.call import Call
 from kanon_duck.runtime.database import StatementError
 
-SEPARATORS = (";", ",")
+SEPARATORS = {";": ";", "\t": "tab", "|": "|", ",": ","}
+"""What may stand between the cells of a file, and what it is called; where two are in as many lines, the first."""
 
 
 def read_edges(call: Call, text: str) -> None:
     """Fill ``kanon_edges`` from rows of (child, parent); a row with a label twice is ignored."""
     cells = _read(call, text, "edges")
     if len(cells) != 2:
-        raise KanonError(f"edges: {text!r} has {len(cells)} columns; edges have two, the label and its parent")
+        raise KanonError(
+            f"edges: {read.shown(text)} has {len(cells)} columns; edges have two, the label and its parent"
+        )
     _keep(call, "kanon_given", exp.select(cells[0].as_("child"), cells[1].as_("parent")).from_("temp.kanon_rows"))
     orphan = call.database.row("SELECT parent FROM temp.kanon_given WHERE child IS NULL LIMIT 1")
     if orphan is not None:
-        raise KanonError(f"edges: a row with parent {orphan[0]!r} has no label (NULL); leave such rows out")
+        raise KanonError(f"edges: a row with parent {read.shown(orphan[0])} has no label (NULL); leave such rows out")
     call.database.execute(
         "CREATE OR REPLACE TEMPORARY TABLE kanon_edges AS "
         "SELECT DISTINCT child, parent FROM temp.kanon_given WHERE parent IS DISTINCT FROM child "
@@ -72,12 +79,12 @@ def read_levels(call: Call, text: str) -> None:
 
 def _refuse_second_path(call: Call) -> None:
     found = call.database.row(
-        "SELECT path[1], array_to_string(min(path), ' → '), array_to_string(max(path), ' → ') "
+        "SELECT path[1], min(path), max(path) "
         "FROM temp.kanon_paths GROUP BY path[1] HAVING count(*) > 1 ORDER BY path[1] LIMIT 1"
     )
     if found is not None:
         raise KanonError(
-            f"levels: '{found[0]}' has two paths ({found[1]} and {found[2]}); "
+            f"levels: '{found[0]}' has two paths ({written(found[1])} and {written(found[2])}); "
             "give it one, or two names that tell them apart"
         )
 
@@ -85,26 +92,26 @@ def _refuse_second_path(call: Call) -> None:
 def _refuse_returning_labels(call: Call) -> None:
     returning = call.database.row(
         "SELECT list_filter(path, lambda label, place: list_contains(path[:place - 1], label))[1], "
-        "array_to_string(path, ' → ') FROM temp.kanon_paths "
+        "path FROM temp.kanon_paths "
         "WHERE list_unique(path) < len(path) ORDER BY path LIMIT 1"
     )
     if returning is not None:
         raise KanonError(
-            f"levels: the label '{returning[0]}' returns further up in {returning[1]}; "
+            f"levels: the label '{returning[0]}' returns further up in {written(returning[1])}; "
             "give the level above another name"
         )
 
 
 def _refuse_leaves_with_children(call: Call) -> None:
     both = call.database.row(
-        "SELECT leaf.path[1], array_to_string(leaf.path, ' → '), array_to_string(below.path, ' → ') "
+        "SELECT leaf.path[1], leaf.path, below.path "
         "FROM temp.kanon_paths AS leaf "
         "JOIN (SELECT path, unnest(path[2:]) AS parent FROM temp.kanon_paths) AS below "
         "ON below.parent = leaf.path[1] ORDER BY ALL LIMIT 1"
     )
     if both is not None:
         raise KanonError(
-            f"levels: '{both[0]}' is a value ({both[1]}) and also the parent of another ({both[2]}); "
+            f"levels: '{both[0]}' is a value ({written(both[1])}) and also the parent of another ({written(both[2])}); "
             "give one of them another name"
         )
 
@@ -120,43 +127,95 @@ def _read(call: Call, text: str, argument: str) -> list[exp.Expression]:
     given = exp.TableAlias(this=exp.to_identifier("given"), columns=[*map(exp.to_identifier, names_by_place)])
     with call.in_callers_schema():
         _keep(call, "kanon_rows", exp.select("*").from_(exp.Subquery(this=rows, alias=given)))
+    if _is_file(call, text):
+        _refuse_header(call, names_by_place, text, argument)
     return [canonical_text(exp.column(name), kind) for name, kind in zip(names_by_place, types, strict=True)]
 
 
 def _query(call: Call, text: str, argument: str) -> exp.Query:
     """The rows of a query, a table or a file."""
     if not isinstance(text, str) or not text.strip():
-        raise KanonError(f"{argument}: {text!r} is not a text; write a query, a table's name or a file's path")
-    if source.is_query(text) or source.find_table(call, names.parse(text)) is not None:
-        return source.read_source(call, text, argument)
-    return _read_file(call, text, argument)
+        raise KanonError(
+            f"{argument}: {read.shown(text)} is not a text; write a query, a table's name or a file's path"
+        )
+    return _read_file(call, text, argument) if _is_file(call, text) else source.read_source(call, text, argument)
+
+
+def _is_file(call: Call, text: str) -> bool:
+    """Whether a text is a file's path: it is no query, and no table has that name."""
+    return not source.is_query(text) and source.find_table(call, names.parse(text)) is None
+
+
+def _refuse_header(call: Call, columns: list[str], path: str, argument: str) -> None:
+    """Every line of a hierarchy shares a label with another; a first line that does not holds names of columns."""
+    labels = f"list_filter([{', '.join(columns)}], lambda label: label IS NOT NULL)"
+    header = call.database.value(
+        f"WITH lines AS (SELECT rowid AS line, {labels} AS labels FROM temp.kanon_rows) "
+        "SELECT labels FROM lines AS first WHERE line = (SELECT min(line) FROM lines) AND labels <> [] "
+        "AND (SELECT count(*) FROM lines) > 1 "
+        "AND NOT EXISTS (FROM lines AS other WHERE line > first.line AND list_has_any(other.labels, first.labels))"
+    )
+    if header is not None:
+        raise KanonError(
+            f"{argument}: line 1 of {read.shown(path)} looks like a header ({', '.join(header)}): no other line has a "
+            "label of it; leave it out"
+        )
 
 
 def _read_file(call: Call, path: str, argument: str) -> exp.Query:
     """The lines of a CSV file without a header, every cell as text; lines may differ in length."""
     try:
-        query = _csv_query(path, *_layout(call, path))
+        _refuse_encoding(call, path, argument)
+        query = _csv_query(path, *_layout(call, path, argument))
         call.database.execute(exp.select(exp.Count(this=exp.Star())).from_(query.subquery("source")))
     except StatementError as error:
-        reason = str(error.__cause__).splitlines()[0]
         raise KanonError(
-            f"{argument}: {path!r} is no query (SELECT, FROM or WITH), no table or view, and no file "
-            f"that can be read ({reason}); write one of these"
+            f"{argument}: {read.shown(path)} is no query (SELECT, FROM or WITH), no table or view, and no file "
+            f"that can be read ({error.reason}); write one of these"
         ) from error
     return query
 
 
-def _layout(call: Call, path: str) -> tuple[str, int]:
-    """A file's separator (';' unless more lines contain ','), and an upper bound on its number of columns."""
+def _refuse_encoding(call: Call, path: str, argument: str) -> None:
+    """A file is text in UTF-8; of others it is said what they look like."""
+    for (content,) in call.database.rows("SELECT content FROM read_blob(?)", [path]):
+        encoding = _encoding(content)
+        if encoding != "utf-8":
+            reading = f"FROM read_csv({read.shown(path)}, encoding = '{encoding}', header = false, all_varchar = true)"
+            raise KanonError(
+                f"{argument}: {read.shown(path)} is no UTF-8 text and looks like {encoding}: save it as UTF-8, or "
+                f"write a query that says so, as {reading}"
+            )
+
+
+def _encoding(content: bytes) -> str:
+    """The encoding of a text; none that people write in UTF-8 has zero bytes."""
+    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or b"\0" in content:
+        return "utf-16"
+    try:
+        content.decode("utf-8")
+    except UnicodeDecodeError:
+        return "latin-1"
+    return "utf-8"
+
+
+def _layout(call: Call, path: str, argument: str) -> tuple[str, int]:
+    """A file's separator, which is the one that most lines hold, and an upper bound on its number of columns."""
     counts = ", ".join(
-        f"count(*) FILTER (contains(line, '{separator}')), coalesce(max(len(string_split(line, '{separator}'))), 1)"
-        for separator in SEPARATORS
+        "count(*) FILTER (contains(line, ?)), coalesce(max(len(string_split(line, ?))), 1)" for _ in SEPARATORS
     )
-    ((semicolons, by_semicolon, commas, by_comma),) = call.database.rows(
+    [found] = call.database.rows(
         f"SELECT {counts} FROM (SELECT unnest(string_split(content, chr(10))) AS line FROM read_text(?))",
-        [path],
+        [*(separator for separator in SEPARATORS for _ in range(2)), path],
     )
-    return (",", by_comma) if commas > semicolons else (";", by_semicolon)
+    lines, widths = dict(zip(SEPARATORS, found[::2], strict=True)), dict(zip(SEPARATORS, found[1::2], strict=True))
+    separator = max(SEPARATORS, key=lambda each: lines[each])
+    if not lines[separator]:
+        raise KanonError(
+            f"{argument}: no line of {read.shown(path)} has a {' or '.join(SEPARATORS.values())}; "
+            "write one of these between levels"
+        )
+    return separator, widths[separator]
 
 
 def _csv_query(path: str, separator: str, width: int) -> exp.Select:

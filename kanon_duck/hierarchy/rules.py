@@ -6,6 +6,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from kanon_duck.errors import KanonError
+from kanon_duck.runtime.arguments import shown
 
 PERIODS = ("month", "quarter", "year", "decade")
 """The periods of dates, from fine to coarse; each consists of whole periods of the kind before."""
@@ -23,7 +24,7 @@ def prefix(argument: Any) -> dict[str, Any]:
     """
     if isinstance(argument, bool) or not isinstance(argument, int) or not 1 <= argument <= LONGEST_PREFIX:
         raise KanonError(
-            f"prefix: {argument!r} is not a whole number from 1 to {LONGEST_PREFIX}; "
+            f"prefix: {shown(argument)} is not a whole number from 1 to {LONGEST_PREFIX}; "
             "write the length of the longest value"
         )
     return {"height": argument}
@@ -40,7 +41,7 @@ def intervals(argument: Any) -> dict[str, Any]:
         When the widths are not a rising list of positive numbers, each a multiple of the one before.
     """
     if not isinstance(argument, list) or not argument:
-        raise KanonError(f"intervals: {argument!r} is not a list of widths; write one such as [5, 10, 20]")
+        raise KanonError(f"intervals: {shown(argument)} is not a list of widths; write one such as [5, 10, 20]")
     widths = [_width(value) for value in argument]
     for narrow, wide in zip(widths, widths[1:], strict=False):
         if wide <= narrow or wide % narrow != 0:
@@ -51,7 +52,7 @@ def intervals(argument: Any) -> dict[str, Any]:
     decimals = max(max(0, -_exponent(width)) for width in widths)
     units = [int(width.scaleb(decimals)) for width in widths]
     if decimals > 15 or units[-1] >= 10**18:
-        raise KanonError(f"intervals: {argument!r} need more than 15 decimals or 18 digits; write coarser widths")
+        raise KanonError(f"intervals: {shown(argument)} need more than 15 decimals or 18 digits; write coarser widths")
     return {"height": len(widths) + 1, "widths": units, "decimals": decimals}
 
 
@@ -65,16 +66,16 @@ def dates(argument: Any) -> dict[str, Any]:
     """
     allowed = ", ".join(f"'{period}'" for period in PERIODS)
     if not isinstance(argument, list) or not argument:
-        raise KanonError(f"dates: {argument!r} is not a list of periods; write some of {allowed}")
+        raise KanonError(f"dates: {shown(argument)} is not a list of periods; write some of {allowed}")
     periods = [value.lower() if isinstance(value, str) else value for value in argument]
     if periods[0] == "day":  # level 0 in any case
         periods = periods[1:]
     for period in periods:
         if period not in PERIODS:
-            raise KanonError(f"dates: {period!r} is not a period; write some of {allowed}")
+            raise KanonError(f"dates: {shown(period)} is not a period; write some of {allowed}")
     ranks = [PERIODS.index(period) for period in periods]
     if any(later <= earlier for earlier, later in zip(ranks, ranks[1:], strict=False)):
-        raise KanonError(f"dates: {argument!r} does not rise from fine to coarse; the order is {allowed}")
+        raise KanonError(f"dates: {shown(argument)} does not rise from fine to coarse; the order is {allowed}")
     return {"height": len(periods) + 1, "periods": periods}
 
 
@@ -84,7 +85,7 @@ def _width(value: Any) -> Decimal:
     except InvalidOperation:
         width = Decimal("NaN")
     if isinstance(value, bool) or not width.is_finite() or width <= 0:
-        raise KanonError(f"intervals: {value!r} is not a positive number; write widths such as [5, 10, 20]")
+        raise KanonError(f"intervals: {shown(value)} is not a positive number; write widths such as [5, 10, 20]")
     return width
 
 

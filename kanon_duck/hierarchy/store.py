@@ -6,6 +6,7 @@ from typing import Any
 
 from kanon_duck.errors import KanonError
 from kanon_duck.hierarchy.tree import Tree
+from kanon_duck.runtime import arguments as read
 from kanon_duck.runtime.call import Call, Row
 from kanon_duck.runtime.database import Database
 
@@ -26,7 +27,7 @@ def name_argument(call: Call) -> str:
     """
     name = call.arguments.get("hierarchy")
     if not isinstance(name, str) or not name.strip():
-        raise KanonError(f"hierarchy: {name!r} is not a name; write a text such as 'zip'")
+        raise KanonError(f"hierarchy: {read.shown(name)} is not a name; write a text such as 'zip'")
     if name.lower() in RESERVED:
         raise KanonError(
             f"hierarchy: '{name}' is a reserved word with a meaning of its own, not a hierarchy to create, "

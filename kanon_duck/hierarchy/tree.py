@@ -6,10 +6,21 @@ Reads the temporary table ``kanon_edges(child, parent)``; `build` leaves the res
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kanon_duck.errors import KanonError
 from kanon_duck.runtime.database import Database
+
+LONGEST_WRITTEN = 1000
+"""Labels of a path that are looked up for a message."""
+
+
+def written(path: Sequence[str]) -> str:
+    """A path for messages: of a long one its first labels, how many there are, and the last."""
+    if len(path) <= 12:
+        return " → ".join(path)
+    return f"{' → '.join(path[:6])} → … ({len(path)} labels in all) → {path[-1]}"
 
 
 @dataclass(frozen=True)
@@ -128,20 +139,20 @@ def _refuse_cycle(database: Database, argument: str) -> None:
             "WHERE child NOT IN (SELECT label FROM temp.kanon_reached) ORDER BY child"
         )
     )
-    label = next(iter(parents))
-    path = [label]
-    while parents[path[-1]] not in path:
-        path.append(parents[path[-1]])
-    cycle = path[path.index(parents[path[-1]]) :]
-    raise KanonError(f"{argument}: {' → '.join([*cycle, cycle[0]])} is a cycle; every label must lead up to the root")
+    path = dict.fromkeys([next(iter(parents))])
+    label = parents[next(iter(parents))]
+    while label not in path:
+        path[label] = None
+        label = parents[label]
+    labels = list(path)
+    cycle = labels[labels.index(label) :]
+    raise KanonError(f"{argument}: {written([*cycle, label])} is a cycle; every label must lead up to the root")
 
 
 def _refuse_star_below_root(database: Database, argument: str) -> None:
-    path = database.row(
-        "SELECT array_to_string(path, ' → ') FROM temp.kanon_tree WHERE list_contains(path[:-2], '*') LIMIT 1"
-    )
+    path = database.row("SELECT path FROM temp.kanon_tree WHERE list_contains(path[:-2], '*') LIMIT 1")
     if path is not None:
-        raise KanonError(f"{argument}: '*' stands below the root in {path[0]}; it can only name the root")
+        raise KanonError(f"{argument}: '*' stands below the root in {written(path[0])}; it can only name the root")
 
 
 def _refuse_lookalikes(database: Database, argument: str) -> None:
@@ -161,7 +172,7 @@ def _path_up(database: Database, label: str, parent: str) -> str:
     while True:
         above = database.value("SELECT min(parent) FROM temp.kanon_edges WHERE child = ?", [path[-1]])
         if above is None:
-            return " → ".join(path)
-        if above in path:
-            return " → ".join([*path, above])
+            return written(path)
         path.append(above)
+        if above in path[:-1] or len(path) == LONGEST_WRITTEN:
+            return written(path)

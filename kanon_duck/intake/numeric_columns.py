@@ -19,6 +19,9 @@ from kanon_duck.runtime.database import Database, StatementError
 EXACT_STEPS = 2**62
 """Domains of fewer steps are coded by the step itself; wider ones by rank among the values that occur."""
 
+ENDLESS = {"inf", "-inf"}
+"""Texts of floats that are beyond the largest."""
+
 RANKED_TYPE = "HUGEINT"
 """Type in which members keep steps whose codes are ranks; other codes are BIGINTs."""
 
@@ -166,8 +169,10 @@ def _observed_steps(
         )[0]
         if first is not None:
             ends = [step.text(step.bound(f"CAST({end} AS HUGEINT)")) for end in (first, last)]
-            database.rows(f"SELECT {', '.join(ends)}")
-    except StatementError as error:
+            [texts] = database.rows(f"SELECT {', '.join(ends)}")
+            if not ENDLESS.isdisjoint(texts):
+                raise OverflowError
+    except (StatementError, OverflowError) as error:
         given = "left to its default" if quasi_identifier.step is None else shown(quasi_identifier.step)
         raise KanonError(
             f"quasi_identifiers.{quasi_identifier.name}.step is {given}: a multiple of it next "

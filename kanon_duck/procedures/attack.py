@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from sqlglot import exp
 from kanon_duck.catalog.settings import Settings
 from kanon_duck.catalog.tables import members_table
 from kanon_duck.catalog.views import find_view, stored_settings
+from kanon_duck.encoding.numeric import FLOATS, INTEGERS, decimal_type
 from kanon_duck.errors import KanonError
 from kanon_duck.inference.own_history import OwnSeries, companions, names_of, read_names, read_stays, series_of_stays
 from kanon_duck.inference.rows import Names
@@ -64,6 +66,7 @@ def _find(call: Call, view_number: int, settings: Settings, arguments: read.Argu
     for name, value in typed.items():
         column = read.one_of("victim", name, known, "key or quasi-identifier")
         kind = exp.DataType.build(settings.columns[column], dialect="duckdb")
+        _refuse_other_type(call.database, f"victim.{name}", value, settings.columns[column])
         given = exp.TryCast(this=exp.Placeholder(), to=kind)
         query = query.where(exp.NullSafeEQ(this=exp.column(column, quoted=True), expression=given))
         values.append(None if value is None else str(value))
@@ -77,6 +80,17 @@ def _find(call: Call, view_number: int, settings: Settings, arguments: read.Argu
         what = f"is that of {len(found)} people" if found else "is nobody of the last refresh"
         raise KanonError(f"victim is {read.shown(typed)}, which {what}: name other columns, or the key")
     return found[0]
+
+
+def _refuse_other_type(database: Database, argument: str, value: Any, column_type: str) -> None:
+    """What is typed must be a value that the column can have; a cast of 1.5 to a whole number would round it."""
+    kind = exp.DataType.build(column_type, dialect="duckdb")
+    read_as = exp.select(exp.TryCast(this=exp.Placeholder(), to=kind).is_(exp.null()))
+    broken = isinstance(value, Decimal) and value % 1 != 0 and column_type in INTEGERS
+    if value is not None and (broken or database.value(read_as, [str(value)])):
+        numeric = column_type in INTEGERS or column_type in FLOATS or decimal_type(column_type) is not None
+        what = "number" if numeric and not broken else column_type
+        raise KanonError(f"{argument} is {read.shown(value)}, which is no {what}: the column is {column_type}")
 
 
 def _people(database: Database, view_number: int, settings: Settings, columns: str) -> list[int]:

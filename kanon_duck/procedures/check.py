@@ -25,11 +25,10 @@ def run(call: Call) -> list[Row]:
         raise KanonError(
             f"release is {release}, but masked view {view.name} has no release {release}: its last is {view.release}"
         )
-    asked = read.names(call.arguments, "quasi_identifiers")
+    asked = read.columns(call.arguments, "quasi_identifiers", view.quasi_identifiers, "quasi-identifier")
     if not asked and call.arguments.get("quasi_identifiers") is not None:
         raise KanonError("quasi_identifiers is an empty list: name some, or leave it out to ask about all")
     asked = asked or list(view.quasi_identifiers)
-    asked = [read.one_of("quasi_identifiers", name, view.quasi_identifiers, "quasi-identifier") for name in asked]
     cells = [cell for name in asked for cell in view.cells(name)]
     model = declared_model(call.database, view, release)
     if model.unit is None:

@@ -74,11 +74,13 @@ def _add_existing_edges(call: Call, name: str) -> None:
 
 def _refuse_changed_paths(call: Call, name: str, argument: str) -> None:
     changed = call.database.row(
-        "SELECT array_to_string(leaves.path, ' → ') FROM kanon_private.hierarchy_leaves AS leaves "
+        "SELECT leaves.path FROM kanon_private.hierarchy_leaves AS leaves "
         "LEFT JOIN temp.kanon_tree AS tree ON tree.leaf = leaves.leaf "
         "WHERE leaves.hierarchy = ? AND tree.path IS DISTINCT FROM leaves.path "
         "ORDER BY leaves.position LIMIT 1",
         [name],
     )
     if changed is not None:
-        raise KanonError(f"{argument}: the path {changed[0]} of '{name}' would change; an extension only adds leaves")
+        raise KanonError(
+            f"{argument}: the path {tree.written(changed[0])} of '{name}' would change; an extension only adds leaves"
+        )

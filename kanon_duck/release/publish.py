@@ -13,6 +13,7 @@ from kanon_duck.catalog.tables import classes_table, released_table
 from kanon_duck.catalog.views import now
 from kanon_duck.encoding.loss import average_class_size
 from kanon_duck.encoding.microdata import Attribute, NumericAttribute
+from kanon_duck.encoding.numeric import written_step
 from kanon_duck.errors import RefusedReleaseError
 from kanon_duck.privacy.check import class_sizes, released_measures
 from kanon_duck.privacy.diversity import measure, persons
@@ -203,7 +204,7 @@ def in_force(database: Database, attributes: list[Attribute], settings: Settings
         if isinstance(attribute, NumericAttribute):
             described[declared.name] = {
                 "type": "numeric",
-                "step": str(attribute.step.size),
+                "step": written_step(declared.column_type, declared.step),
                 "domain": [_text(database, attribute, steps) for steps in domain_steps(database, attribute)],
             }
         else:

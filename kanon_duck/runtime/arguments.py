@@ -102,6 +102,18 @@ def names(arguments: Arguments, name: str) -> list[str]:
     return values
 
 
+def columns(arguments: Arguments, name: str, known: Iterable[str], what: str) -> list[str]:
+    """A list of names as `names` reads it, as they are spelled among the known ones; none stands in it twice."""
+    candidates = list(known)
+    found: list[str] = []
+    for each in names(arguments, name):
+        column = one_of(name, each, candidates, what)
+        if column in found:
+            raise KanonError(f"{name} names {column} twice: name it once")
+        found.append(column)
+    return found
+
+
 def mapping(arguments: Arguments, name: str) -> dict[str, Any]:
     """A structure {'name': value, ...}; a missing argument is an empty one."""
     value = arguments.get(name)

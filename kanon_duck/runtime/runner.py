@@ -28,6 +28,7 @@ from kanon_duck.errors import Cancelled, KanonError, RecordedError
 from kanon_duck.runtime.call import Call, Memory, Row
 from kanon_duck.runtime.database import Database, StatementError
 from kanon_duck.runtime.progress import Progress, clear, shown
+from kanon_duck.runtime.stability import PROCEDURE
 
 FUNCTION = "kanon_duck_is_not_installed_on_this_connection"
 """Name of the Python function behind every procedure. If it is missing, DuckDB's own message
@@ -157,7 +158,7 @@ class Instance:
         request_read = json.loads(request, parse_float=Decimal)
         try:
             if any(request_read["connection"] == other.connection for other in list(self.works.values())):
-                raise KanonError("a source cannot call a procedure of kanon_duck: store its result in a table")
+                raise KanonError(PROCEDURE)
             work.database = Database(self.cursor())
             work.connection = work.database.value("SELECT current_connection_id()")
         except KanonError as error:

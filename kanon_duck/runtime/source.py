@@ -8,6 +8,7 @@ from sqlglot import exp
 
 from kanon_duck.errors import KanonError
 from kanon_duck.runtime import names
+from kanon_duck.runtime.arguments import shown
 from kanon_duck.runtime.call import Call
 from kanon_duck.runtime.database import StatementError
 from kanon_duck.runtime.stability import QUERY, serialized, stability
@@ -104,7 +105,7 @@ def _table_or_view(call: Call, text: str, argument: str) -> exp.Query:
     """All rows of a table or view."""
     table = find_table(call, names.parse(text))
     if table is None and serialized(call.database, text).get("error_type") != "parser":
-        raise KanonError(f"{argument}: {text!r} is another statement; write a table, a view or one SELECT")
+        raise KanonError(f"{argument}: {shown(text)} is another statement; write a table, a view or one SELECT")
     if table is None:
         raise KanonError(
             f"{argument}: there is no table or view {text}; write an existing one "
@@ -118,11 +119,11 @@ def _checked_query(call: Call, text: str, argument: str) -> exp.Query:
     tree = serialized(call.database, text)
     if tree["error"]:
         raise KanonError(
-            f"{argument}: only a SELECT can be used here, and {text!r} is none that DuckDB can read: "
+            f"{argument}: only a SELECT can be used here, and {shown(text)} is none that DuckDB can read: "
             f"{tree['error_message']}"
         )
     if len(tree["statements"]) != 1:
-        raise KanonError(f"{argument}: {text!r} holds {len(tree['statements'])} statements; write one SELECT")
+        raise KanonError(f"{argument}: {shown(text)} holds {len(tree['statements'])} statements; write one SELECT")
     # the text stays a string for DuckDB's own parser: it is never pasted into a statement of ours
     return exp.select("*").from_(table_function("query", exp.Literal.string(text)))
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from kanon_duck.errors import KanonError
 from kanon_duck.runtime import names
 from kanon_duck.runtime.arguments import fold
 from kanon_duck.runtime.call import Call
@@ -39,6 +40,9 @@ TIMES = TIMES_AS_COLUMNS | frozenset(
     + ["current_localtime", "current_localtimestamp", "transaction_timestamp"]
 )
 """All functions of the present time, but for age() of one moment."""
+
+PROCEDURE = "a source cannot call a procedure of kanon_duck: store its result in a table"
+"""What is said of a source that does."""
 
 Node = dict[str, Any]
 """A part of a syntax tree."""
@@ -151,8 +155,16 @@ class _Reading:
         return OF_THE_SESSION.union(fold(name) for (name,) in names_found)
 
     def unstable(self, node: Node) -> str | None:
-        """What a part of a query does that may give other rows each time, None where it does nothing of the kind."""
+        """What a part of a query does that may give other rows each time, None where it does nothing of the kind.
+
+        Raises
+        ------
+        KanonError
+            When it calls a procedure.
+        """
         function = _function(node)
+        if function == "run" and node.get("schema") == "kanon_private":
+            raise KanonError(PROCEDURE)
         if function and function in self._volatile:
             return f"{function}()"
         if node.get("sample"):

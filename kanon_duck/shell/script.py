@@ -9,6 +9,7 @@ import duckdb
 from rich.console import Console
 from rich.syntax import Syntax
 
+from kanon_duck.shell import misspelled
 from kanon_duck.shell.rendering import TABLE_ROWS, Result, print_result
 
 SLOW = 1.0
@@ -50,7 +51,10 @@ def run_script(connection: duckdb.DuckDBPyConnection, text: str, console: Consol
             highlighted = Syntax("", "sql", theme="ansi_dark").highlight(statement.query.strip())
             console.print(highlighted, soft_wrap=True)
         started = time.monotonic()
-        result = _run_in_thread(connection, statement)
+        try:
+            result = _run_in_thread(connection, statement)
+        except duckdb.BinderException as error:
+            raise duckdb.BinderException(misspelled.told(statement.query, str(error)) or str(error)) from error
         seconds = time.monotonic() - started
         _print_outcome(console, statement, result)
         if console.is_terminal and seconds >= SLOW:

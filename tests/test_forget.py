@@ -102,3 +102,21 @@ def test_numbers_of_people_are_others_in_each_database() -> None:
             numbers.append(set(connection.execute("SELECT person FROM kanon_private.stays_1").fetchall()))
     assert numbers[0]
     assert not numbers[0] & numbers[1]
+
+
+def test_one_person_is_erased_from_a_secure_history(people: duckdb.DuckDBPyConnection) -> None:
+    """Nothing of the private history belongs to the person any more; the others' certificates hold."""
+    people.execute(MASK.replace("secure => false,", ""))
+    [(number,)] = people.execute(
+        "SELECT person FROM kanon_private.people_1 JOIN kanon_private.members_1 USING (row) WHERE key_0 = 77"
+    ).fetchall()
+    people.execute("DELETE FROM people WHERE id = 77")
+    refresh(people)
+    assert kept_of(people, str(number))
+    answer = one(people, "CALL kanon.forget('v', key => 77)")
+    assert answer["forgotten_rows"] >= 1
+    assert "certificates" in answer["note"]
+    assert kept_of(people, str(number)) == []
+    people.execute("DELETE FROM people WHERE id % 40 = 3")
+    refresh(people)
+    assert people.execute("SELECT bool_and(passed) FROM kanon.check('v')").fetchall() == [(True,)]

@@ -47,6 +47,22 @@ def test_statistics_are_those_of_the_present_release(people: duckdb.DuckDBPyConn
     assert people.execute("SELECT passed FROM kanon.check('v')").fetchall() == [(True,)]
 
 
+def test_secure_releases_of_any_size_are_written_anew(
+    people: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(publish, "MOST_CELLS", FEW)
+    people.execute(MASK.replace("secure => false,", ""))
+    for change in ("DELETE FROM people WHERE id >= 900", "DELETE FROM people WHERE id % 50 = 1"):
+        people.execute(change)
+        assert publish.IN_PLACE not in refresh(people)
+        people.execute("INSERT INTO people SELECT 5000 + id, income, city, disease, note FROM people WHERE id % 50 = 2")
+        refresh(people)
+        assert statistics(people, "v") == new_copy(people, "FROM v")
+        rows = people.execute("FROM v").fetchall()
+        assert rows == people.execute("FROM v ORDER BY income, income_min, income_max, city, disease, note").fetchall()
+        people.execute("DELETE FROM people WHERE id >= 5000")
+
+
 def test_an_extreme_that_leaves_a_large_release_leaves_the_statistics(
     people: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -97,33 +97,34 @@ def _write_in_place(call: Call, settings: Settings, ended: Ended) -> list[str]:
     """Write the rows of changed reader classes anew, and all rows where an extreme has left; returns warnings."""
     database, table, gone = call.database, released_table(settings.name), "temp.kanon_gone"
     changed = exp.column(CLASS, quoted=True).isin(query=exp.select("reader_class").from_(ended.table))
-    ends = exp.select(*_ends(settings)).from_(table)
-    database.execute(f"CREATE OR REPLACE TEMPORARY TABLE {gone} AS {ends.where(changed).sql(dialect='duckdb')}")
+    columns = [exp.column(name, quoted=True).sql(dialect="duckdb") for name, _ in released_columns(settings)]
+    ends = [
+        end
+        for place, column in enumerate(columns)
+        for end in (
+            f"min({column}) AS low_{place}",
+            f"max({column}) AS high_{place}",
+            f"count({column}) < count(*) AS has_null_{place}",
+        )
+    ]
+    ended_rows = exp.select(*ends, dialect="duckdb").from_(table).where(changed)
+    database.execute(f"CREATE OR REPLACE TEMPORARY TABLE {gone} AS {ended_rows.sql(dialect='duckdb')}")
     database.execute(exp.delete(table, where=changed))
     new = exp.column("from_release").eq(ended.release)
     database.execute(exp.insert(_rows(ended.view_number, settings, new), table, copy=False))
-    beyond = " OR ".join(
-        f"coalesce(gone.low_{place} < now.low_{place} OR gone.high_{place} > now.high_{place}, "
-        f"gone.low_{place} IS NOT NULL) OR (gone.has_null_{place} AND NOT now.has_null_{place})"
-        for place in range(len(released_columns(settings)))
-    )
-    if database.value(f"SELECT {beyond} FROM ({ends.sql(dialect='duckdb')}) AS now, {gone} AS gone"):
-        return _write_anew(call, ended.view_number, settings)
-    return [IN_PLACE]
-
-
-def _ends(settings: Settings) -> list[exp.Expr]:
-    """The smallest and the largest value of each released column, and whether there is a NULL."""
-    columns = [exp.column(name, quoted=True) for name, _ in released_columns(settings)]
-    return [
-        each
+    # a row is soon found that is at least as extreme, unless the extreme has left
+    at_least = [
+        f"({needed} OR EXISTS (SELECT 1 FROM {table.sql(dialect='duckdb')} WHERE {as_extreme} LIMIT 1))"
         for place, column in enumerate(columns)
-        for each in (
-            exp.Min(this=column.copy()).as_(f"low_{place}"),
-            exp.Max(this=column.copy()).as_(f"high_{place}"),
-            exp.LogicalOr(this=exp.Is(this=column.copy(), expression=exp.null())).as_(f"has_null_{place}"),
+        for needed, as_extreme in (
+            (f"low_{place} IS NULL", f"{column} <= (SELECT low_{place} FROM {gone})"),
+            (f"high_{place} IS NULL", f"{column} >= (SELECT high_{place} FROM {gone})"),
+            (f"NOT has_null_{place}", f"{column} IS NULL"),
         )
     ]
+    if database.value(f"SELECT {' AND '.join(at_least)} FROM {gone}"):
+        return [IN_PLACE]
+    return _write_anew(call, ended.view_number, settings)
 
 
 def _rows(view_number: int, settings: Settings, which: exp.Condition | None = None) -> exp.Select:

@@ -225,3 +225,27 @@ def test_a_value_without_a_place_waits_and_everything_else_goes_on(
     connection.execute("UPDATE people SET x = (SELECT x FROM people WHERE id = 30) WHERE id IN (20, 77)")
     answer = one(connection, "CALL kanon.refresh('masked')")
     assert (answer["rows"], answer["waiting"]) == (31, 0)
+
+
+def test_a_secure_view_takes_in_values_at_any_distance(connection: duckdb.DuckDBPyConnection) -> None:
+    """Codes that its classes once held, and that people have no more, are kept as steps too from then on."""
+    connection.execute("CREATE TABLE people AS SELECT i AS id, CAST(50 + i % 30 AS BIGINT) AS x FROM range(60) AS r(i)")
+    one(
+        connection,
+        "CALL kanon.create_masked_view('masked', source => 'people', key => 'id', k => 3, "
+        "quasi_identifiers => {'x': {'type': 'numeric', 'domain': [50, 90]}})",
+    )
+    connection.execute("UPDATE people SET x = x + 1 WHERE id % 7 = 0")
+    one(connection, "CALL kanon.refresh('masked')")
+    connection.execute("INSERT INTO people SELECT 100 + i, 9223372036854775807 - i FROM range(4) AS r(i)")
+    connection.execute("INSERT INTO people SELECT 200 + i, -9223372036854775807 + i FROM range(4) AS r(i)")
+    connection.execute("DELETE FROM people WHERE id < 6")
+    for _ in range(5):
+        answer = one(connection, "CALL kanon.refresh('masked')")
+        assert connection.execute("SELECT bool_and(passed) FROM kanon.check('masked')").fetchone() == (True,)
+        connection.execute("UPDATE people SET x = x + 1 WHERE id % 11 = 0 AND x < 100")
+    assert answer["waiting"] == 0
+    assert answer["rows"] == 62
+    assert connection.execute("SELECT count(*) > 40 FROM masked WHERE x_min >= 50 AND x_max <= 100").fetchone() == (
+        True,
+    )

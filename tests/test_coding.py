@@ -44,8 +44,8 @@ def attributes_of(rows: int, seed: int) -> list[Attribute]:
     tree = BoundHierarchy(2, "*", texts(list("abcdef")), np.column_stack([np.arange(6), parents]), labels, [])
     step, missing = Step("BIGINT", Fraction(2)), generator.random(rows) < 0.2
     return [
-        NumericAttribute("whole", step, low, low, missing, (0, 10), 0),
-        NumericAttribute("between", step, low, low + generator.integers(0, 2, rows), missing, (0, 10), 0),
+        NumericAttribute("whole", step, low, low, missing, (0, 10), (0, 10), 0),
+        NumericAttribute("between", step, low, low + generator.integers(0, 2, rows), missing, (0, 10), (0, 10), 0),
         CategoricalAttribute("tree", tree, leaf),
     ]
 

@@ -145,7 +145,7 @@ def attribute_of(name: str, quasi_identifier: QuasiIdentifier, values: list[Any]
     missing = np.array([value is None for value in values])
     step = Step("INTEGER", Fraction(1))
     domain = (0, quasi_identifier.high)
-    return NumericAttribute(name, step, low, high if quasi_identifier.between else low, missing, domain, 0)
+    return NumericAttribute(name, step, low, high if quasi_identifier.between else low, missing, domain, domain, 0)
 
 
 def microdata_of(rows: Rows, quasi_identifiers: list[QuasiIdentifier], values: list[int]) -> Microdata:

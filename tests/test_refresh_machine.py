@@ -27,6 +27,7 @@ NEW_CITIES = {"f": "f x *", "g": "g w x *", "h": "h y z *", "i": "i v u *"}
 """Ways to the root; g makes x higher, and i grows a branch of its own."""
 
 ZIPS = {"11": "11 11* 1** *", "111": "111 11* 1** *", "112": "112 11* 1** *", "2": "2 2 2** *", "201": "201 20* 2** *"}
+FAR_AGES = [-(10**9), 999, 10**9]
 COLOURS = ["red", "green", "blue", *(f"shade_{number}" for number in range(40))]
 UNKNOWN_ZIP, UNKNOWN_COLOUR = "1111", "*"
 
@@ -335,7 +336,7 @@ class RefreshMachine(RuleBasedStateMachine):
         value = (UNKNOWN_ZIP, city, UNKNOWN_COLOUR)[column - 1]
         self.masked.insert([(*person[:column], value, *person[column + 1 :]) for person in people])
 
-    @rule(ages=st.lists(st.integers(-30, 60), min_size=1, max_size=4), person=PEOPLE)
+    @rule(ages=st.lists(st.integers(-30, 60) | st.sampled_from(FAR_AGES), min_size=1, max_size=4), person=PEOPLE)
     def insert_outside_the_domain(self, ages, person):
         self.masked.foretold = None
         self.masked.insert([(age, *person[1:]) for age in ages])

@@ -51,8 +51,9 @@ class QuasiIdentifier:
         Name of the hierarchy, 'flat' included; None for a numeric one.
     step, domain
         As typed, None where left to the default.
-    fixed_domain : tuple of int or None
-        The domain in steps that an earlier release was made with.
+    fixed_domain, fixed_bulk : tuple of int or None
+        The domain in steps that an earlier release was made with, and the bulk of its values (see
+        `kanon_duck.encoding.bulk`).
     """
 
     name: str
@@ -61,6 +62,7 @@ class QuasiIdentifier:
     step: Any = None
     domain: tuple[Any, Any] | None = None
     fixed_domain: tuple[int, int] | None = None
+    fixed_bulk: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,12 @@ import uuid
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 from kanon_duck.catalog.column_types import first_other_type
 from kanon_duck.catalog.columns import cells
-from kanon_duck.catalog.settings import Settings, declared, hierarchies_used, read_settings
+from kanon_duck.catalog.settings import QuasiIdentifier, Settings, declared, hierarchies_used, read_settings
 from kanon_duck.errors import KanonError
 from kanon_duck.privacy.models import PrivacyModel, SensitiveAttribute, read_model
 from kanon_duck.runtime import arguments as read
@@ -295,13 +296,24 @@ def stored_settings(call: Call, view: MaskedView) -> tuple[Call, Settings]:
     other = first_other_type(types, settings)
     if other is not None:
         raise KanonError(f"{other}: give it its type back, or drop the masked view and make it again")
-    fixed = [
-        replace(each, fixed_domain=(int(domains[each.name][0]), int(domains[each.name][1])))
-        if each.name in domains
-        else each
-        for each in settings.quasi_identifiers
-    ]
-    return stored, replace(settings, quasi_identifiers=fixed)
+    return stored, replace(settings, quasi_identifiers=[_fixed(each, domains) for each in settings.quasi_identifiers])
+
+
+def _fixed(quasi_identifier: QuasiIdentifier, domains: dict[str, list[str]]) -> QuasiIdentifier:
+    """A quasi-identifier with the domain and the bulk of the release; where no bulk was kept, it is the domain."""
+    if quasi_identifier.name not in domains:
+        return quasi_identifier
+    first, last, *bulk = map(int, domains[quasi_identifier.name])
+    return replace(quasi_identifier, fixed_domain=(first, last), fixed_bulk=tuple(bulk) or (first, last))
+
+
+def domain_widths(call: Call, view: MaskedView) -> dict[str, Fraction]:
+    """How wide the domain of each numeric quasi-identifier is, in units of its type."""
+    domains = _stored_json(call, view, "domains")
+    return {
+        name: (int(ends[1]) - int(ends[0])) * Fraction(view.quasi_identifiers[name]["step"])
+        for name, ends in domains.items()
+    }
 
 
 def stored_types(call: Call, view: MaskedView) -> dict[str, str]:

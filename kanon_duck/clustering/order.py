@@ -3,9 +3,9 @@
 Idea: sort by components, the cheapest first. A component is one level of a hierarchy (rows that agree
 on it save the level's weight) or one halving of the ranges of all numeric quasi-identifiers together,
 along a Hilbert curve (which saves half of what was left of their weights; the very first halving tells
-NULLs from numbers). A level saves nothing for rows whose value fewer than k rows have. Its price is the
-entropy of its attribute down to that level for each unit of loss it saves: coarse levels and skewed
-columns come first, deep and even ones last.
+NULLs, and values far outside the rest, from the others). A level saves nothing for rows whose value fewer
+than k rows have. Its price is the entropy of its attribute down to that level for each unit of loss it
+saves: coarse levels and skewed columns come first, deep and even ones last.
 
 Cost: O(n) to build the keys, one sort of n keys. Source of the two halves: sorting by rising
 entropy, and Hilbert curves for k-anonymity (Ghinita, Karras, Kalnis & Mamoulis, VLDB 2007).
@@ -25,8 +25,9 @@ from kanon_duck.kernels.hilbert import hilbert_keys, pack_keys
 from kanon_duck.runtime.parallel import Checkpoint, each, part, run
 from kanon_duck.runtime.sorting import sort_rows
 
-CURVE_BITS = 12
-"""Most bits of a coordinate on the curve: a finer difference is too small a loss to sort by."""
+CURVE_BITS, BITS_ALONE = 12, 24
+"""Most bits of a coordinate on the curve, of several and of one alone: a finer difference is too small a loss to sort
+by."""
 
 SAMPLE = 1 << 15
 """Rows that entropies are estimated from: evenly spaced, so they depend on the table alone."""
@@ -74,9 +75,9 @@ class Curve:
         dimensions = len(self.columns)
         caps = encoding.caps[self.columns].astype(np.float64)
         weights = encoding.weights[self.columns] * caps
-        # the upper half of the cube is empty but for NULLs, which stand at its far end
+        # the upper half of the cube is empty but for values far outside the rest, and NULLs at its far end
         needed = 1 + int(caps.max()).bit_length() if dimensions else 0
-        self.bits = min(needed, CURVE_BITS, 64 // max(dimensions, 1))
+        self.bits = min(needed, CURVE_BITS if dimensions > 1 else BITS_ALONE, 64 // max(dimensions, 1))
         self.weight = float(weights.sum())
         self.scales = ((1 << self.bits >> 1) - 1) * weights / caps / max(weights.max(initial=0.0), 1e-30)
 

@@ -27,11 +27,12 @@ class Encoding:
     ----------
     codes : uint16 or uint32, shape (n, width), C-contiguous
         ``width`` is a multiple of ``LANES``; columns from ``columns`` on are padding, all zero.
-        Numeric columns hold positions in [0, caps[j]]; level columns hold codes that follow the
-        depth-first order of the hierarchy. NULL is the dtype's largest value, so far from every
-        other code that a mixture costs the whole attribute.
+        Numeric columns hold positions in [0, caps[j]], but for values far outside the rest, which have codes from
+        2 * caps[j] and from 4 * caps[j] on; level columns hold codes that follow the depth-first order of the
+        hierarchy. NULL is the dtype's largest value, so far from every other code that a mixture costs the whole
+        attribute.
     caps : same dtype, shape (width,)
-        The most that ``high - low`` may count: the domain's range for a numeric column (at most half
+        The most that ``high - low`` may count: the range of its bulk for a numeric column (at most a sixth
         of the dtype's range), 1 for a level column, 0 for padding.
     weights : float32, shape (width,)
         Cost of one unit of each column. Over the columns of one attribute, ``weights * caps`` adds up

@@ -18,6 +18,18 @@ from kanon_duck.runtime.parallel import each
 LARGEST_CAP = 2**23
 """The search counts in float32, which tells whole numbers apart up to twice this."""
 
+FAR = 3
+"""A value further from the bulk of its column than this many times the bulk's width is far outside the rest."""
+
+APART = 6
+"""Times the positions in a bulk that codes must have room for: bulk, far above, far below and NULL stand apart."""
+
+BY_RANK = 0.25
+"""Share of the positions in a crowded bulk that follows the ranks of its values: enough to tell them apart."""
+
+SHORTEST = 1e-100
+"""Stands for the width of a domain or bulk of one value."""
+
 STRETCH = 1 << 16
 """Rows that are encoded in one go, so that all of their columns are written while they are in the cache."""
 
@@ -39,12 +51,16 @@ class NumericAttribute:
         NULLs.
     domain : tuple of int
         Codes of the domain's ends.
+    bulk : tuple of int
+        Rising codes, the first and the last of them the ends of what the search tells apart finely: the domain, or
+        the part of it that holds all values but those far outside the rest. Between any two that follow each other
+        there are about equally many different values, where there are more than two (see `kanon_duck.encoding.bulk`).
     base : int
         Step that code 0 stands for (not for ranks).
     ranks : str or None
         Temporary table (code, step) where codes are ranks.
     positions : float64 or None
-        For ranks: position of each code in the domain, 0 to 1.
+        For ranks: position of each code in the domain, which is 0 to 1.
     """
 
     name: str
@@ -53,6 +69,7 @@ class NumericAttribute:
     high: NDArray[np.int64]
     missing: NDArray[np.bool_]
     domain: tuple[int, int]
+    bulk: tuple[int, ...]
     base: int
     ranks: str | None = None
     positions: NDArray[np.float64] | None = None
@@ -62,6 +79,17 @@ class NumericAttribute:
         low = self.low.take(rows)
         high = low if self.high is self.low else self.high.take(rows)
         return replace(self, low=low, high=high, missing=self.missing.take(rows))
+
+    def points(self, codes: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Codes as points on a line, whose distances are those of the steps they stand for."""
+        return codes.astype(np.float64) if self.positions is None else self.positions[codes]
+
+    def is_far(self) -> NDArray[np.bool_]:
+        """Whether each row has a value far outside the rest."""
+        first, last = self.points(np.array(self.bulk))[[0, -1]]
+        reach = FAR * (last - first)
+        far = (self.points(self.low) < first - reach) | (self.points(self.high) > last + reach)
+        return far & ~self.missing
 
     def share(self, low: NDArray[np.int64], high: NDArray[np.int64]) -> NDArray[np.float64]:
         """Share of the domain that intervals of codes take up: at most 1, and 0 where the domain is a point."""
@@ -167,6 +195,8 @@ def encoding_of(attributes: list[Attribute], weights: list[float], rows: int) ->
     """The search's view of the attributes of some rows, with the weight of each attribute."""
     trees = [one.hierarchy for one in attributes if isinstance(one, CategoricalAttribute)]
     most_codes = max((int(tree.level_codes.max(initial=0)) for tree in trees), default=0)
+    if len(attributes) == 1 and isinstance(attributes[0], NumericAttribute):
+        most_codes = int(min(APART * _steps(attributes[0]), LARGEST_CAP))  # nothing else tells its values apart
     dtype: type[np.unsignedinteger] = np.uint16 if most_codes < np.iinfo(np.uint16).max else np.uint32
     null = np.iinfo(dtype).max
     # an attribute has a column also where its hierarchy has height 0, to tell NULL from values
@@ -181,7 +211,7 @@ def encoding_of(attributes: list[Attribute], weights: list[float], rows: int) ->
     for attribute, weight, size in zip(attributes, weights, sizes, strict=True):
         block = slice(first, first + size)
         if isinstance(attribute, NumericAttribute):
-            of_rows, caps[block] = _positions(attribute, min(int(null) // 2, LARGEST_CAP), null)
+            of_rows, caps[block] = _positions(attribute, min(int(null) // APART, LARGEST_CAP), null)
             unit_weights[block] = weight / caps[first]
         else:
             of_rows, caps[block] = _level_codes(attribute, size, dtype), 1
@@ -217,24 +247,48 @@ def _level_codes(attribute: CategoricalAttribute, size: int, dtype: type[np.unsi
     return lambda rows: levels.take(np.maximum(attribute.leaf[rows], -1), axis=0)
 
 
-def _positions(attribute: NumericAttribute, largest: int, null: int) -> tuple[OfRows, int]:
-    """Positions of the rows in the domain, 0 to a cap of at most ``largest``, or ``null``; and that cap (at least 1).
+def _steps(attribute: NumericAttribute) -> float:
+    """Positions that the search could tell apart in the bulk."""
+    if attribute.positions is not None:
+        return LARGEST_CAP
+    halves = 1 if attribute.high is attribute.low else 2
+    return float(halves * (attribute.bulk[-1] - attribute.bulk[0]))
 
-    Where a step holds values between its multiples, these stand halfway between them.
+
+def _positions(attribute: NumericAttribute, largest: int, null: int) -> tuple[OfRows, int]:
+    """Positions of the rows in the bulk, 0 to a cap of at most ``largest``, or ``null``; and that cap (at least 1).
+
+    They follow the values, and where the bulk has codes between its ends to the share ``BY_RANK`` their ranks. Where
+    a step holds values between its multiples, these stand halfway between them. What lies beside the bulk is at
+    its end, but for what is far outside the rest: above the bulk from twice the cap on, below it from four times the
+    cap on, each by the share of the domain that it is away, up to another cap.
+
+    Guarantee: a class that mixes any two of bulk, far above, far below and NULL costs the whole attribute, and one
+    inside the bulk as much as if nothing were far.
     """
-    first, last = attribute.domain
-    factor = 1 if attribute.high is attribute.low else 2
-    span = factor * (last - first)
-    cap = largest if attribute.positions is not None else max(min(span, largest), 1)
+    bulk = attribute.points(np.array(attribute.bulk))
+    first, last = bulk[[0, -1]].tolist()
+    domain = attribute.points(np.array(attribute.domain))
+    cap = int(max(min(_steps(attribute), largest), 1))
+    unit = cap / max(last - first, SHORTEST)
+    reach = FAR * (last - first)
+    ranked = np.linspace(0, cap, len(bulk))
 
     def of_rows(rows: slice) -> NDArray[np.int64]:
-        low = attribute.low[rows]
-        if attribute.positions is not None:
-            scaled = np.rint(np.clip(attribute.positions[low], 0, 1) * cap).astype(np.int64)
-        else:
-            scaled = np.clip(factor * (low - first) + (attribute.high[rows] != low), 0, span)
-            if span > cap:
-                scaled = (scaled.astype(np.float64) * (cap / span)).astype(np.int64)
-        return np.where(attribute.missing[rows], null, scaled)[:, None]
+        points = attribute.points(attribute.low[rows])
+        if attribute.high is not attribute.low:
+            points = (points + attribute.points(attribute.high[rows])) / 2
+        positions = np.clip((points - first) * unit, 0, cap)
+        if len(bulk) > 2:
+            positions += BY_RANK * (np.interp(points, bulk, ranked) - positions)
+        codes = positions.astype(np.int64)
+        for far, distance, begin in (
+            (points > last + reach, points - last, 2 * cap),
+            (points < first - reach, first - points, 4 * cap),
+        ):
+            if far.any():
+                away = distance[far] / max(domain[1] - domain[0], SHORTEST)
+                codes[far] = begin + (np.minimum(away, 1.0) * cap).astype(np.int64)
+        return np.where(attribute.missing[rows], null, codes)[:, None]
 
     return of_rows, cap

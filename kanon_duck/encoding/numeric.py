@@ -144,6 +144,16 @@ class Step:
             return TIMESTAMPS[self.column_type].format(f"CAST({units} AS BIGINT)")
         return f"CAST({units} AS {self.column_type})"
 
+    def fits(self, value: str) -> str:
+        """SQL for whether a value has a place in an interval whose ends the type can hold; NULL needs none."""
+        conditions = []
+        if self.column_type in FLOATS:
+            conditions.append(f"abs({value}) <= {float(self.size * LARGEST_FLOAT_STEPS)!r}")
+        if self.column_type in FLOATS or self.column_type in UNITS_PER_DAY:
+            conditions.append(f"isfinite({value})")
+        conditions += [f"TRY({self.text(self.bound(end))}) IS NOT NULL" for end in (self.low(value), self.high(value))]
+        return f"({value} IS NULL OR ({' AND '.join(conditions)}))"
+
     def text(self, value: str) -> str:
         """SQL for the text of a bound as readers see it; a moment with a time zone is shown in UTC."""
         if self.column_type == "TIMESTAMP WITH TIME ZONE":

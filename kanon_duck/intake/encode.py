@@ -16,10 +16,10 @@ from sqlglot import exp
 
 from kanon_duck.catalog.columns import private_names
 from kanon_duck.catalog.settings import QuasiIdentifier, Settings
-from kanon_duck.encoding.microdata import Attribute, CategoricalAttribute, Microdata, encoding_of
+from kanon_duck.encoding.microdata import Attribute, CategoricalAttribute, Microdata, NumericAttribute, encoding_of
 from kanon_duck.errors import KanonError
 from kanon_duck.hierarchy import BoundHierarchy, bind, canonical_text, extended, remedy, resembling_leaves
-from kanon_duck.intake.numeric_columns import NumericPlan, numeric_attribute, plan_numeric
+from kanon_duck.intake.numeric_columns import NumericPlan, far_warning, numeric_attribute, plan_numeric
 from kanon_duck.intake.snapshot import refuse_repeated_keys
 from kanon_duck.privacy.sensitive import codes_of, reading
 from kanon_duck.runtime.arguments import shown
@@ -39,12 +39,12 @@ class KnownCodes:
     ----------
     hierarchies : dict
         By the place of the quasi-identifier.
-    members : str
-        Table of the members, whose steps take part where codes are ranks.
+    tables : list of str
+        Tables of the members, and of codes that they once had: their steps take part where codes are ranks.
     """
 
     hierarchies: dict[int, BoundHierarchy]
-    members: str
+    tables: list[str]
 
 
 class EncodedSnapshot(NamedTuple):
@@ -59,6 +59,8 @@ class EncodedSnapshot(NamedTuple):
         number of threads can change.
     snapshot_row : int64, shape (rows,)
         Which row of the snapshot each of them is, from 0 on.
+    unknown : bool, shape (rows,)
+        Whether a row has a value that cannot be shown: one without a leaf, or without a place in an interval.
     warnings : list of str
         What the owner should know about the data.
     """
@@ -66,6 +68,7 @@ class EncodedSnapshot(NamedTuple):
     table: str
     microdata: Microdata
     snapshot_row: NDArray[np.int64]
+    unknown: NDArray[np.bool_]
     warnings: list[str]
 
 
@@ -81,8 +84,8 @@ def encode(database: Database, settings: Settings, snapshot: str, known: KnownCo
     snapshot : str
         Table of the rows, as `take_snapshot` makes it.
     known : KnownCodes, optional
-        For rows that come to those of earlier releases: their codes go on from the codes there are, and a
-        value that its hierarchy does not know gets ``UNKNOWN_LEAF``.
+        For rows that come to those of earlier releases: their codes go on from the codes there are, a value
+        that its hierarchy does not know gets ``UNKNOWN_LEAF``, and a number may have no place in an interval.
 
     Raises
     ------
@@ -93,11 +96,11 @@ def encode(database: Database, settings: Settings, snapshot: str, known: KnownCo
     warnings: list[str] = []
     selected = ["snapshot.rowid AS row", f"hash({_identity(settings)}) AS identity"]
     joins: list[str] = []
-    members = None if known is None else known.members
+    tables = None if known is None else known.tables
     plans: dict[int, NumericPlan] = {}
     for place, quasi_identifier in enumerate(settings.quasi_identifiers):
         if quasi_identifier.hierarchy is None:
-            plans[place] = plan_numeric(database, snapshot, place, quasi_identifier, members, warnings)
+            plans[place] = plan_numeric(database, snapshot, place, quasi_identifier, tables, warnings)
             selected += plans[place].selected
             joins += plans[place].joins
         else:
@@ -114,21 +117,30 @@ def encode(database: Database, settings: Settings, snapshot: str, known: KnownCo
         for place, column in text_columns.items()
     }
 
-    def attribute(place: int) -> Attribute:
+    def encoded(place: int) -> Attribute:
         name = settings.quasi_identifiers[place].name
         if place in plans:
-            return numeric_attribute(name, place, plans[place], data).take(order)
+            return numeric_attribute(name, place, plans[place], data, order)
         hierarchy, leaf = bound[place]
         return CategoricalAttribute(name, hierarchy, leaf.take(text_columns[place].numbers.take(order)))
 
-    attributes = each(attribute, range(len(settings.quasi_identifiers)))
+    attributes = each(encoded, range(len(settings.quasi_identifiers)))
+    for one in attributes:
+        if isinstance(one, NumericAttribute) and (far := far_warning(database, one)):
+            warnings.append(far)
     encoding = encoding_of(attributes, settings.weights_in_order(), len(order))
     sensitive = codes_of(settings.model, data)
     if sensitive is not None:
         sensitive = sensitive.take(order)
     row = data["row"][order]
     row -= row.min(initial=np.iinfo(np.int64).max)  # rowids of new rows in a transaction are large, but have no gaps
-    return EncodedSnapshot(snapshot, Microdata(attributes, encoding, sensitive), row, warnings)
+    unknown = np.zeros(len(order), bool)
+    for place, attribute in enumerate(attributes):
+        if isinstance(attribute, CategoricalAttribute):
+            unknown |= attribute.leaf == UNKNOWN_LEAF
+        elif f"unfit_{place}" in data:
+            unknown |= data[f"unfit_{place}"][order]
+    return EncodedSnapshot(snapshot, Microdata(attributes, encoding, sensitive), row, unknown, warnings)
 
 
 def _identity(settings: Settings) -> str:

@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
+from dataclasses import replace
 from decimal import Decimal
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kanon_duck.catalog.settings import QuasiIdentifier
+from kanon_duck.encoding.bulk import find_bulk
 from kanon_duck.encoding.microdata import NumericAttribute
 from kanon_duck.encoding.numeric import FLOATS, INTEGERS, LARGEST_FLOAT_STEPS, UNITS_PER_DAY, Step, read_step
 from kanon_duck.errors import KanonError
 from kanon_duck.runtime.arguments import shown
 from kanon_duck.runtime.database import Database, StatementError
 
-EXACT_STEPS = 2**62
-"""Domains of fewer steps are coded by the step itself; wider ones by rank among the values that occur."""
+EXACT_STEPS = 2**61
+"""Domains of fewer steps are coded by the step itself; wider ones by rank among the values that occur. The difference
+of two codes is a code too."""
+
+MOST_SHOWN = 3
+"""So many values far outside the rest are shown to the owner."""
 
 ENDLESS = {"inf", "-inf"}
 """Texts of floats that are beyond the largest."""
@@ -35,13 +43,14 @@ class Ranks(NamedTuple):
         Temporary table (code, step).
     positions : float64, shape (codes,)
         Position of each code in the domain, 0 to 1.
-    domain : tuple of int
-        Codes of the domain's ends.
+    domain, bulk : tuple of int
+        Codes of the domain's ends and of the bulk.
     """
 
     table: str
     positions: NDArray[np.float64]
     domain: tuple[int, int]
+    bulk: tuple[int, ...]
 
 
 class NumericPlan(NamedTuple):
@@ -52,14 +61,18 @@ class NumericPlan(NamedTuple):
     step : Step
     domain : tuple of int
         Its ends in steps.
+    bulk : tuple of int or None
+        The bulk in steps, as an earlier release was made with; None where it is still to be found.
     selected, joins : list of str
-        SQL that reads ``low_<place>``, ``missing_<place>`` and, where it differs, ``high_<place>``.
+        SQL that reads ``low_<place>``, ``missing_<place>``, where it differs ``high_<place>``, and at a refresh
+        ``unfit_<place>``: whether the value has no place in an interval. Such a value is read as if it were missing.
     ranks : Ranks or None
         Where codes are ranks.
     """
 
     step: Step
     domain: tuple[int, int]
+    bulk: tuple[int, ...] | None
     selected: list[str]
     joins: list[str]
     ranks: Ranks | None
@@ -70,26 +83,26 @@ def plan_numeric(
     snapshot: str,
     place: int,
     quasi_identifier: QuasiIdentifier,
-    members: str | None,
+    tables: list[str] | None,
     warnings: list[str],
 ) -> NumericPlan:
     """Step, domain and the SQL that reads the codes of one numeric quasi-identifier."""
     name, column_type = quasi_identifier.name, quasi_identifier.column_type
     column = f"snapshot.quasi_identifier_{place}"
-    _refuse_endless(database, snapshot, name, column_type, column)
-    if members is None:
+    selected = []
+    if tables is None:
+        _refuse_endless(database, snapshot, name, column_type, column)
         _refuse_unrounded(database, snapshot, quasi_identifier, column)
     step = read_step(database, name, column_type, quasi_identifier.step)
-    if column_type in FLOATS:
-        largest = database.value(f"SELECT max(abs({column})) FROM {snapshot} AS snapshot")
-        if largest is not None and largest / float(step.size) > LARGEST_FLOAT_STEPS:
-            raise KanonError(
-                f"quasi_identifiers.{name}.step is too small for {column_type} values as large as {largest}: "
-                "name a coarser step"
-            )
+    if tables is None:
+        _refuse_too_large(database, snapshot, name, step, column)
+    else:
+        selected.append(f"NOT {step.fits(column)} AS unfit_{place}")
+        column = f"CASE WHEN {step.fits(column)} THEN {column} END"
     low, high = step.low(column), step.high(column)
     observed = _observed_steps(database, snapshot, quasi_identifier, step, low, high)
     domain = _given_domain(database, quasi_identifier, step) or observed or (0, 0)
+    bulk = quasi_identifier.fixed_bulk
     observed = observed or domain
     if observed[0] < domain[0] or observed[1] > domain[1]:
         outside = database.value(
@@ -99,8 +112,8 @@ def plan_numeric(
 
     span = (min(observed[0], domain[0]), max(observed[1], domain[1]))
     ranks, joins = None, []
-    if _coded_by_rank(database, place, name, span, members):
-        ranks = _rank_steps(database, snapshot, place, (low, high), domain, members)
+    if _coded_by_rank(database, place, domain[0], span, tables):
+        ranks = _rank_steps(database, snapshot, (place, column), (low, high), (domain, bulk or domain), tables or [])
         joins = [
             f"LEFT JOIN {ranks.table} AS {end}_{place} ON {end}_{place}.step = {steps}"
             for end, steps in (("low", low), ("high", high))
@@ -108,55 +121,73 @@ def plan_numeric(
         codes = [f"coalesce({end}_{place}.code, 0)" for end in ("low", "high")]
     else:
         codes = [f"coalesce(CAST({steps} - ({domain[0]}) AS BIGINT), 0)" for steps in (low, high)]
-    selected = [f"{codes[0]} AS low_{place}", f"{column} IS NULL AS missing_{place}"]
+    selected += [f"{codes[0]} AS low_{place}", f"{column} IS NULL AS missing_{place}"]
     if low != high:
         selected.append(f"{codes[1]} AS high_{place}")
-    return NumericPlan(step, domain, selected, joins, ranks)
+    return NumericPlan(step, domain, bulk, selected, joins, ranks)
 
 
 def _rank_steps(
     database: Database,
     snapshot: str,
-    place: int,
+    column: tuple[int, str],
     steps: tuple[str, str],
-    domain: tuple[int, int],
-    members: str | None,
+    fixed: tuple[tuple[int, int], tuple[int, ...]],
+    tables: list[str],
 ) -> Ranks:
-    """Number the low and high steps that occur, or that members have, with the ends of the domain, in their order."""
+    """Number the steps that occur, or that members have or had, with the domain's ends and the bulk, in their order.
+
+    Parameters
+    ----------
+    column : tuple of int and str
+        Place of the quasi-identifier, and SQL for its value.
+    steps : tuple of str
+        SQL for its low and its high step.
+    fixed : pair of tuples
+        The domain's ends and the bulk, in steps.
+    """
+    place, value = column
     table = f"temp.kanon_ranks_{place}"
-    values = f"FROM {snapshot} AS snapshot WHERE snapshot.quasi_identifier_{place} IS NOT NULL"
-    parts = [f"SELECT CAST({domain[0]} AS HUGEINT) AS step", f"SELECT CAST({domain[1]} AS HUGEINT)"]
-    if members is not None:
-        stored = ("low", "high") if steps[0] != steps[1] else ("low",)
-        parts += [f"SELECT {end}_{place} FROM {members}" for end in stored]
-    parts += [f"SELECT {each_step} {values}" for each_step in steps]
+    parts = [f"SELECT CAST({step} AS HUGEINT) AS step" for step in chain(*fixed)]
+    stored = ("low", "high") if steps[0] != steps[1] else ("low",)
+    parts += [f"SELECT {end}_{place} FROM {each_table}" for each_table in tables for end in stored]
+    parts += [f"SELECT {each_step} FROM {snapshot} AS snapshot WHERE {value} IS NOT NULL" for each_step in steps]
     database.execute(
         f"CREATE OR REPLACE TEMPORARY TABLE {table} AS SELECT row_number() OVER (ORDER BY step) - 1 AS code, step "
         f"FROM ({' UNION '.join(parts)}) WHERE step IS NOT NULL"
     )
-    width = domain[1] // 2 - domain[0] // 2  # halves, because the difference of two HUGEINTs may be none
+    first, last = fixed[0]
+    # the difference of two HUGEINTs may be none, and then it need not be exact
+    beyond = f"coalesce(CAST(TRY(step - ({first})) AS DOUBLE), CAST(step AS DOUBLE) - {float(first)!r})"
     positions = database.numpy(
-        f"SELECT CAST(step // 2 - ({domain[0] // 2}) AS DOUBLE) / {float(width)!r} AS position FROM {table} "
-        "ORDER BY code"
+        f"SELECT {beyond} / {float(max(last - first, 1))!r} AS position FROM {table} ORDER BY code"
     )["position"]
-    [ends] = database.rows(
-        f"SELECT min(code) FILTER (step = {domain[0]}), min(code) FILTER (step = {domain[1]}) FROM {table}"
-    )
-    return Ranks(table, positions, ends)
+    selected = (f"min(code) FILTER (step = {step})" for step in chain(*fixed))
+    [codes] = database.rows(f"SELECT {', '.join(selected)} FROM {table}")
+    return Ranks(table, positions, codes[:2], codes[2:])
 
 
-def _coded_by_rank(database: Database, place: int, name: str, span: tuple[int, int], members: str | None) -> bool:
-    """Whether codes are ranks: where steps are too many, from the first release on."""
+def _coded_by_rank(database: Database, place: int, base: int, span: tuple[int, int], tables: list[str] | None) -> bool:
+    """Whether codes are ranks: where steps are too many.
+
+    Where they have become too many since the last release, members keep their steps themselves from now on.
+    """
     wide = span[1] - span[0] >= EXACT_STEPS
-    if members is None:
+    if tables is None:
         return wide
-    stored = database.value(f"SELECT typeof(low_{place}) FROM {members} LIMIT 1")
-    if wide and stored != RANKED_TYPE:
-        raise KanonError(
-            f"{name} has values so far outside its domain that they cannot be counted in steps of it: "
-            "CALL kanon.rebuild to give it a new domain"
+    ranked = False
+    for table in tables:
+        types = dict(
+            database.rows(
+                f"SELECT column_name, column_type FROM (DESCRIBE {table}) WHERE column_name IN (SELECT unnest(?))",
+                [[f"low_{place}", f"high_{place}"]],
+            )
         )
-    return bool(stored == RANKED_TYPE)
+        ranked = types[f"low_{place}"] == RANKED_TYPE
+        for name in types if wide and not ranked else ():
+            steps = f"CAST({name} AS {RANKED_TYPE}) + ({base})"
+            database.execute(f"ALTER TABLE {table} ALTER COLUMN {name} SET DATA TYPE {RANKED_TYPE} USING {steps}")
+    return wide or ranked
 
 
 def _observed_steps(
@@ -202,6 +233,18 @@ def _given_domain(database: Database, quasi_identifier: QuasiIdentifier, step: S
     return steps[0], steps[1]
 
 
+def _refuse_too_large(database: Database, snapshot: str, name: str, step: Step, column: str) -> None:
+    """Floats beyond so many steps have no neighbours a step away."""
+    if step.column_type not in FLOATS:
+        return
+    largest = database.value(f"SELECT max(abs({column})) FROM {snapshot} AS snapshot")
+    if largest is not None and largest / float(step.size) > LARGEST_FLOAT_STEPS:
+        raise KanonError(
+            f"quasi_identifiers.{name}.step is too small for {step.column_type} values as large as {largest}: "
+            "name a coarser step"
+        )
+
+
 def _refuse_endless(database: Database, snapshot: str, name: str, column_type: str, column: str) -> None:
     """NaN and infinity have no place in an interval."""
     if column_type not in FLOATS and column_type not in UNITS_PER_DAY:
@@ -230,12 +273,51 @@ def _refuse_unrounded(database: Database, snapshot: str, quasi_identifier: Quasi
         )
 
 
-def numeric_attribute(name: str, place: int, plan: NumericPlan, data: dict[str, Any]) -> NumericAttribute:
-    """The encoded column of one numeric quasi-identifier, from what the plan's SQL has read."""
+def numeric_attribute(
+    name: str, place: int, plan: NumericPlan, data: dict[str, Any], order: NDArray[np.int64]
+) -> NumericAttribute:
+    """The encoded column of one numeric quasi-identifier in an order, from what the plan's SQL has read."""
     low, missing = data[f"low_{place}"], data[f"missing_{place}"]
     high = data.get(f"high_{place}", low)
     if plan.ranks is None:
-        first, last = plan.domain
-        return NumericAttribute(name, plan.step, low, high, missing, (0, last - first), first)
-    ranks = plan.ranks
-    return NumericAttribute(name, plan.step, low, high, missing, ranks.domain, 0, ranks.table, ranks.positions)
+        base = plan.domain[0]
+        bulk = tuple(step - base for step in plan.bulk or plan.domain)
+        attribute = NumericAttribute(name, plan.step, low, high, missing, (0, plan.domain[1] - base), bulk, base)
+    else:
+        table, positions, domain, bulk = plan.ranks
+        attribute = NumericAttribute(name, plan.step, low, high, missing, domain, bulk, 0, table, positions)
+    attribute = attribute.take(order)
+    return replace(attribute, bulk=find_bulk(attribute)) if plan.bulk is None else attribute
+
+
+def steps_of(database: Database, attribute: NumericAttribute, codes: Iterable[int]) -> list[int]:
+    """The steps that some codes stand for."""
+    if attribute.ranks is None:
+        return [code + attribute.base for code in codes]
+    query = f"SELECT CAST(step AS VARCHAR) FROM {attribute.ranks} WHERE code = ?"
+    return [int(database.value(query, [code])) for code in codes]
+
+
+def bound_texts(database: Database, attribute: NumericAttribute, codes: Iterable[int]) -> list[str]:
+    """The texts of the bounds at some codes."""
+    step = attribute.step
+    return [
+        str(database.value(f"SELECT {step.text(step.bound(f'CAST({steps} AS HUGEINT)'))}"))
+        for steps in steps_of(database, attribute, codes)
+    ]
+
+
+def far_warning(database: Database, attribute: NumericAttribute) -> str | None:
+    """What the owner should know of values far outside the rest, with a domain that leaves them out."""
+    far = attribute.is_far()
+    if not far.any():
+        return None
+    values = np.unique(attribute.low[far]).tolist()
+    shown = ", ".join(bound_texts(database, attribute, values[:MOST_SHOWN]))
+    more = f" and {len(values) - MOST_SHOWN} others" if len(values) > MOST_SHOWN else ""
+    first, last = bound_texts(database, attribute, (attribute.bulk[0], attribute.bulk[-1]))
+    ends = f"['{first}', '{last}']" if attribute.step.column_type in UNITS_PER_DAY else f"[{first}, {last}]"
+    return (
+        f"{np.count_nonzero(far)} rows of {attribute.name} hold values far outside the rest: {shown}{more}; "
+        f"if they stand for something else make them NULL, or name a domain without them: 'domain': {ends}"
+    )

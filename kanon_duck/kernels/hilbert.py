@@ -21,7 +21,8 @@ def hilbert_keys(codes, columns, scales, bits, point, keys):
     codes : uint16 or uint32, shape (n, width)
     columns : int64, shape (dimensions,)
     scales : float64, shape (dimensions,)
-        What a code is multiplied with to become a coordinate; larger coordinates are clipped.
+        What a code is multiplied with to become a coordinate. Codes beyond the lower half of the cube are pressed
+        into the upper one, an eighth as far apart, and clipped there.
     bits : int
         Bits per coordinate; ``dimensions * bits`` is at most 64.
     point : uint64, shape (dimensions,)
@@ -33,9 +34,11 @@ def hilbert_keys(codes, columns, scales, bits, point, keys):
     """
     dimensions = columns.size
     largest = float((1 << bits) - 1)
+    half = float((1 << bits) // 2)
     for row in range(codes.shape[0]):
         for axis in range(dimensions):
             coordinate = codes[row, columns[axis]] * scales[axis]
+            coordinate = coordinate if coordinate < half else half + (coordinate - half) / 8
             point[axis] = np.uint64(coordinate if coordinate < largest else largest)
         first = point[0]
         for level in range(bits - 1, 0, -1):

@@ -46,5 +46,7 @@ def rebuild_recommended(database: Database, view: MaskedView, state: State) -> s
             known = (state.labels != NO_CLASS) & ~attribute.missing
             outside = known & ((attribute.low < first) | (attribute.high > last))
             if outside.any():
-                reasons.append(f"{np.count_nonzero(outside)} rows of {attribute.name} lie outside its domain")
+                far = np.count_nonzero(outside & attribute.is_far())
+                advice = f", {far} of them far outside the rest: name a domain, or correct them first" if far else ""
+                reasons.append(f"{np.count_nonzero(outside)} rows of {attribute.name} lie outside its domain{advice}")
     return "; ".join(reasons) or None

@@ -14,13 +14,14 @@ from kanon_duck.clustering.declared import cluster
 from kanon_duck.encoding.microdata import Microdata, NumericAttribute
 from kanon_duck.inference.own_history import count_vulnerable
 from kanon_duck.intake.encode import encode
+from kanon_duck.intake.numeric_columns import steps_of
 from kanon_duck.maintenance.secure_series import begin_series, contents, store_series
 from kanon_duck.maintenance.state import SecureSeries, State, keep_in_mind
 from kanon_duck.release.classes import create_classes, create_diversity, weigh_classes, with_contents
 from kanon_duck.release.generalization import generalize
 from kanon_duck.release.history import create_history
 from kanon_duck.release.members import create_members, held_back
-from kanon_duck.release.publish import PeopleCounts, describe_release, domain_steps, in_force, publish
+from kanon_duck.release.publish import PeopleCounts, describe_release, in_force, publish
 from kanon_duck.release.slots import add_tuples, create_tuples, read_bounds, tuples_of
 from kanon_duck.release.stays import create_membership
 from kanon_duck.runtime.call import Call, Row
@@ -83,7 +84,7 @@ def release_from_scratch(
 
     described = in_force(database, microdata.attributes, settings)
     domains = {
-        attribute.name: list(map(str, domain_steps(database, attribute)))
+        attribute.name: list(map(str, steps_of(database, attribute, [*attribute.domain, *attribute.bulk])))
         for attribute in microdata.attributes
         if isinstance(attribute, NumericAttribute)
     }

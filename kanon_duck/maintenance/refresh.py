@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 
 from kanon_duck.catalog.settings import Settings, standing_warnings
 from kanon_duck.catalog.views import MaskedView, stored_settings
-from kanon_duck.encoding.microdata import CategoricalAttribute
 from kanon_duck.errors import KanonError, RecordedError, RefusedReleaseError
-from kanon_duck.intake.encode import UNKNOWN_LEAF, EncodedSnapshot
+from kanon_duck.intake.encode import EncodedSnapshot
 from kanon_duck.kernels import wake
 from kanon_duck.kernels.box import NO_CLASS
 from kanon_duck.maintenance.batch import place_batch
@@ -70,8 +69,6 @@ class Batch:
         Whether it was a member before.
     recoded : bool, same shape
         Whether its codes are not what they were.
-    unknown : bool, same shape
-        Whether it has a value that its hierarchy does not know.
     waiting_since : int64, same shape
         Since which release it waits; 0 for one that does not.
     gone, revalued : int64
@@ -83,7 +80,6 @@ class Batch:
     rows: NDArray[np.int64]
     old: NDArray[np.bool_]
     recoded: NDArray[np.bool_]
-    unknown: NDArray[np.bool_]
     waiting_since: NDArray[np.int64]
     gone: NDArray[np.int64]
     revalued: NDArray[np.int64]
@@ -210,17 +206,13 @@ def _encode(call: Call, view: MaskedView, settings: Settings, changes: str) -> t
     rows[~old] = free_rows(state, int(np.count_nonzero(~old)))
     recoded = ~old
     recoded[old] = ~same_codes(state, encoded.microdata.take(np.flatnonzero(old)), rows[old])
-    unknown = np.zeros(len(rows), bool)
-    for attribute in encoded.microdata.attributes:
-        if isinstance(attribute, CategoricalAttribute):
-            unknown |= attribute.leaf == UNKNOWN_LEAF
     state = write_codes(state, encoded.microdata, rows)
     gone = database.numpy(f"SELECT member FROM {changes} WHERE {GONE}")["member"]
     revalued = database.numpy(f"SELECT member FROM {changes} WHERE {REVALUED}")["member"]
     if len(revalued):
         state = _revalue(database, settings, state, f"(SELECT * FROM {changes} WHERE {REVALUED})")
     waiting_since = of_member["waiting_since"][encoded.snapshot_row]
-    return state, Batch(encoded, rows, old, recoded, unknown, waiting_since, gone, revalued)
+    return state, Batch(encoded, rows, old, recoded, waiting_since, gone, revalued)
 
 
 def _revalue(database: Database, settings: Settings, state: State, changed: str) -> State:
@@ -248,13 +240,13 @@ def _place(
     state = replace(state, present=present)
     left_out = present & (state.labels == NO_CLASS)  # members that wait are in the batch
     suppressed = left_out[batch.rows] & batch.old & (batch.waiting_since == 0)
-    left_out[batch.rows] = suppressed & ~batch.unknown
-    arriving = ~batch.unknown & ~suppressed & (batch.recoded | (batch.waiting_since > 0))
-    leaving = np.concatenate([batch.gone, batch.rows[batch.old & (batch.recoded | batch.unknown)]])
+    left_out[batch.rows] = suppressed & ~batch.encoded.unknown
+    arriving = ~batch.encoded.unknown & ~suppressed & (batch.recoded | (batch.waiting_since > 0))
+    leaving = np.concatenate([batch.gone, batch.rows[batch.old & (batch.recoded | batch.encoded.unknown)]])
     state, warnings = place_batch(call, settings, state, leaving, batch.rows[arriving], np.flatnonzero(left_out))
     placed = state.labels[batch.rows[arriving]] != NO_CLASS
     held_back = settings.maintenance == "append" and not placed.any()
-    return state, batch.unknown | (arriving & held_back & (state.labels[batch.rows] == NO_CLASS)), warnings
+    return state, batch.encoded.unknown | (arriving & held_back & (state.labels[batch.rows] == NO_CLASS)), warnings
 
 
 def _write_members(draft: Draft, batch: Batch, changes: str, waits: NDArray[np.bool_]) -> str:

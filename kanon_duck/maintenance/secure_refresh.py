@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from kanon_duck.catalog.settings import Settings, standing_warnings
 from kanon_duck.catalog.tables import members_table, people_table, tuples_table
 from kanon_duck.catalog.views import MaskedView
-from kanon_duck.encoding.microdata import CategoricalAttribute
-from kanon_duck.intake.encode import UNKNOWN_LEAF, EncodedSnapshot
+from kanon_duck.intake.encode import EncodedSnapshot
 from kanon_duck.intake.hashing import person, tuple_hash
 from kanon_duck.kernels.box import NO_CLASS
 from kanon_duck.maintenance.capture import GONE, snapshot_changes
@@ -123,10 +122,7 @@ def encode_changes(call: Call, view: MaskedView, settings: Settings, changes: st
 
     recoded = ~same
     recoded[same] = ~same_codes(state, encoded.microdata.take(np.flatnonzero(same)), rows[same])
-    unknown = np.zeros(len(rows), bool)
-    for attribute in encoded.microdata.attributes:
-        if isinstance(attribute, CategoricalAttribute):
-            unknown |= attribute.leaf == UNKNOWN_LEAF
+    unknown = encoded.unknown
     gone = database.numpy(f"SELECT member FROM {changes} WHERE {GONE}")["member"]
     replaced = member[(member >= 0) & revalued]
     left = np.concatenate([gone, replaced, rows[same & unknown]])

@@ -94,8 +94,12 @@ def load_state(call: Call, view: MaskedView, settings: Settings, snapshot: str) 
             for place, attribute in enumerate(state.microdata.attributes)
             if isinstance(attribute, CategoricalAttribute)
         }
-    encoded = encode(database, settings, snapshot, KnownCodes(hierarchies, members_table(view.number)))
-    if state is None or state.microdata.encoding.codes.dtype != encoded.microdata.encoding.codes.dtype:
+    tables = [members_table(view.number)]
+    if view.secure and has_slots(database, view.number):
+        tables.append(former_table(view.number))
+    encoded = encode(database, settings, snapshot, KnownCodes(hierarchies, tables))
+    codes = encoded.microdata.encoding.codes
+    if state is None or state.microdata.encoding.codes.dtype != codes.dtype or has_ranks(encoded.microdata):
         loaded = _read_members(database, view, settings, encoded.microdata.attributes)
         state = State(view.members_version, *loaded)
     add_values(database, view.number, encoded.microdata, hierarchies)
@@ -114,8 +118,12 @@ def _read_members(
 
 def keep_in_mind(call: Call, state: State) -> None:
     """Remember the members for the next call, unless their codes are ranks, which new values shift."""
-    ranked = any(getattr(attribute, "ranks", None) is not None for attribute in state.microdata.attributes)
-    call.memory.state = None if ranked else state
+    call.memory.state = None if has_ranks(state.microdata) else state
+
+
+def has_ranks(microdata: Microdata) -> bool:
+    """Whether codes of a quasi-identifier are ranks."""
+    return any(getattr(attribute, "ranks", None) is not None for attribute in microdata.attributes)
 
 
 def free_rows(state: State, count: int) -> NDArray[np.int64]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from kanon_duck.catalog.column_types import first_other_type
 from kanon_duck.catalog.settings import Settings, read_settings, standing_warnings
 from kanon_duck.catalog.views import (
     MaskedView,
+    domain_widths,
     find_view,
     record_release,
     record_settings,
@@ -56,6 +58,9 @@ OF_THE_SERIES = {
 OF_SECURE_VIEWS = ("on_delete", "reserve", "patience")
 """Options that mean nothing without ``secure``."""
 
+MUCH_WIDER = 10
+"""Times that a domain may be as wide as before without a word."""
+
 SWITCHES = ("secure", "independent")
 """Settings that are true or false; any other that is typed as false is taken off, as if it had never been typed."""
 
@@ -86,6 +91,7 @@ def run(call: Call) -> list[Row]:
     refuse_impossible(call.database, settings.model, snapshot.rows, snapshot.table)
     check_kept(call.database, settings, snapshot.table)
     widen(call, view, settings)
+    before = domain_widths(call, view)
     last = remember_last(call.database, settings, view.number)
     ended = end_all_classes(call.database, view.number, view.release + 1)
     end_versions(call.database, settings, ended)
@@ -98,7 +104,7 @@ def run(call: Call) -> list[Row]:
     if settings.capture == "trigger":
         install_triggers(changed, settings, view.number)
     release |= compare_with_last(call.database, settings, view.number, last)
-    warnings = standing_warnings(settings)
+    warnings = standing_warnings(settings) + _widened(before, domain_widths(call, find_view(call)))
     if view.secure and not settings.secure:
         warnings.append("secure => false: whoever has several releases can compare them")
     if settings.secure:
@@ -110,6 +116,16 @@ def run(call: Call) -> list[Row]:
     row = release_row(call.database, view.name, view.release + 1)
     row |= {"warnings": told + row["warnings"]}
     return [undo_dry_run(call, row) if dry_run else row]
+
+
+def _widened(before: dict[str, Fraction], after: dict[str, Fraction]) -> list[str]:
+    """What the owner should know of domains that have become much wider."""
+    return [
+        f"the domain of {name} is {round(width / before[name])} times as wide as before, and all information loss of "
+        f"{name} is told as a share of it: name a domain if values far outside the rest are not meant"
+        for name, width in after.items()
+        if 0 < MUCH_WIDER * before[name] < width
+    ]
 
 
 def _with_changes(call: Call, view: MaskedView) -> Call:
@@ -138,7 +154,7 @@ def _continue_series(call: Call, changed: Call, view: MaskedView, settings: Sett
     database = call.database
     stored, before = stored_settings(call, view)
     fixed = before.quasi_identifiers
-    before = replace(before, quasi_identifiers=[replace(each, fixed_domain=None) for each in fixed])
+    before = replace(before, quasi_identifiers=[replace(each, fixed_domain=None, fixed_bulk=None) for each in fixed])
     for name in OF_THE_SERIES:
         if getattr(settings, name) != getattr(before, name):
             raise KanonError(

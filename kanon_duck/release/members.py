@@ -83,7 +83,9 @@ def _write(
     arrays = {name: numbers(values, missing) for name, (values, missing) in columns.items()}
     selected = [f"codes.{name}" for name in columns]
     if "waiting_since" in columns:
-        selected.append(f"CASE WHEN codes.waiting_since IS NOT NULL THEN {_reason(settings)} END AS waiting_reason")
+        selected.append(
+            f"CASE WHEN codes.waiting_since IS NOT NULL THEN {_reason(settings, encoded)} END AS waiting_reason"
+        )
     else:
         selected += ["CAST(NULL AS BIGINT) AS waiting_since", "CAST(NULL AS VARCHAR) AS waiting_reason"]
     codes, of_codes, joins = coded_columns(encoded.microdata.attributes)
@@ -114,18 +116,25 @@ def coded_columns(attributes: list[Attribute]) -> tuple[dict[str, pa.Array], lis
     return arrays, selected, joins
 
 
-def _reason(settings: Settings) -> str:
+def _reason(settings: Settings, encoded: EncodedSnapshot) -> str:
     """SQL for why a row waits."""
     unknown = ["NULL"]
     for place, declared in enumerate(settings.quasi_identifiers):
-        if declared.hierarchy is not None:
-            value = canonical_text(exp.column(f"quasi_identifier_{place}"), declared.column_type).sql(dialect="duckdb")
-            before, behind = (
-                exp.Literal.string(text).sql(dialect="duckdb")
-                for text in (f"{declared.name} '", f"' has no leaf in hierarchy {declared.hierarchy}")
+        column = exp.column(f"quasi_identifier_{place}")
+        attribute = encoded.microdata.attributes[place]
+        if isinstance(attribute, NumericAttribute):
+            value, condition = f"{column} :: VARCHAR", f"NOT {attribute.step.fits(str(column))}"
+            behind = " has no place in an interval"
+        else:
+            value = canonical_text(column, declared.column_type).sql(dialect="duckdb")
+            condition, behind = (
+                f"codes.leaf_{place} = {UNKNOWN_LEAF}",
+                f" has no leaf in hierarchy {declared.hierarchy}",
             )
-            told = f"concat({before}, {value}, {behind})"
-            unknown.append(f"CASE WHEN codes.leaf_{place} = {UNKNOWN_LEAF} THEN {told} END")
+        before, behind = (
+            exp.Literal.string(text).sql(dialect="duckdb") for text in (f"{declared.name} '", f"'{behind}")
+        )
+        unknown.append(f"CASE WHEN {condition} THEN concat({before}, {value}, {behind}) END")
     few = "'there are too few new rows for a class of their own'"
     return f"coalesce(nullif(concat_ws('; ', {', '.join(unknown)}), ''), {few})"
 

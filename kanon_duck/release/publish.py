@@ -15,6 +15,7 @@ from kanon_duck.encoding.loss import average_class_size
 from kanon_duck.encoding.microdata import Attribute, NumericAttribute
 from kanon_duck.encoding.numeric import written_step
 from kanon_duck.errors import RefusedReleaseError
+from kanon_duck.intake.numeric_columns import bound_texts
 from kanon_duck.privacy.check import class_sizes, released_measures
 from kanon_duck.privacy.diversity import measure, persons
 from kanon_duck.release.classes import (
@@ -206,24 +207,11 @@ def in_force(database: Database, attributes: list[Attribute], settings: Settings
             described[declared.name] = {
                 "type": "numeric",
                 "step": written_step(declared.column_type, declared.step),
-                "domain": [_text(database, attribute, steps) for steps in domain_steps(database, attribute)],
+                "domain": bound_texts(database, attribute, attribute.domain),
             }
         else:
             described[declared.name] = {"type": declared.hierarchy}
     return described
-
-
-def domain_steps(database: Database, attribute: NumericAttribute) -> list[int]:
-    """Both ends of a domain, in steps."""
-    if attribute.ranks is None:
-        return [code + attribute.base for code in attribute.domain]
-    query = f"SELECT CAST(step AS VARCHAR) FROM {attribute.ranks} WHERE code = ?"
-    return [int(database.value(query, [code])) for code in attribute.domain]
-
-
-def _text(database: Database, attribute: NumericAttribute, steps: int) -> str:
-    """The text of a bound."""
-    return str(database.value(f"SELECT {attribute.step.text(attribute.step.bound(f'CAST({steps} AS HUGEINT)'))}"))
 
 
 @dataclass(frozen=True)

@@ -175,7 +175,8 @@ def pool_of(
     group_of_slot = np.full(state.slots, NONE)
     group_of_slot[links.slots] = links.group
     key = group_of_slot[former[which]] * bounds.tuples + allowed
-    stays = really_static[former][which] | np.isin(key, links.of_group * bounds.tuples + links.values)
+    of_group = np.repeat(np.arange(len(links.stops)), np.diff(links.stops, prepend=0))
+    stays = really_static[former][which] | np.isin(key, of_group * bounds.tuples + links.values)
     stops = np.cumsum(np.bincount(which[stays], minlength=len(back)))
     return Waiting(
         person, value[person], price, known, stops, allowed[stays], counts[stays], root[state.cohort[former]]

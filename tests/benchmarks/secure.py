@@ -130,8 +130,7 @@ def read(source: Source, folder: Path) -> tuple[EncodedSnapshot, Encoding, NDArr
         }  # fmt: skip
         call = Call(database, arguments, catalog=str(database.value("SELECT current_database()")))
         settings = read_settings(call)
-        take_snapshot(call, settings)
-        snapshot = encode(database, settings)
+        snapshot = encode(database, settings, take_snapshot(call, settings).table)
     assert snapshot.microdata.sensitive is not None
     value = np.unique(snapshot.microdata.sensitive.values[0], return_inverse=True)[1].astype(np.int64)
     return snapshot, snapshot.microdata.encoding, value

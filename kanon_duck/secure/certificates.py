@@ -114,9 +114,21 @@ def sound_daughters(state: SeriesState, bounds: Bounds, offered: Offer) -> NDArr
 
 
 def rows_in_both(state: SeriesState, offered: Offer, daughters: Integers) -> Integers:
-    """Static base slots that daughters and the cohorts they parted from have in common, by value."""
+    """Rows that daughters and the cohorts they parted from have in common, by value, whenever somebody was in both.
+
+    In the other cohort these are its static base slots, and those of the daughter that were born first.
+    """
+    base = np.flatnonzero((state.origin[state.cohort] != NONE) & (state.witness == NONE) & state.static())
+    first = np.full(state.cohorts, np.iinfo(np.int64).max)
+    np.minimum.at(first, state.cohort[base], state.born[base])
+    oldest = base[state.born[base] == first[state.cohort[base]]]
+    keys, counts = np.unique(state.cohort[oldest] * offered.tuples + state.value[oldest], return_counts=True)
     which, value, count = offered.expanded(daughters)
     other = offered.count(state.cohort[state.origin[daughters]][which], value)
+    if len(keys):
+        wanted = daughters[which] * offered.tuples + value
+        place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+        other += np.where(keys[place] == wanted, counts[place], 0)
     return np.bincount(which, np.minimum(count, other), minlength=len(daughters)).astype(np.int64)
 
 

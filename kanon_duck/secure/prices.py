@@ -10,22 +10,22 @@ from numpy.typing import NDArray
 
 from kanon_duck.encoding.codes import Encoding
 
-WAITING_PRICE, RISING = 2.5, 1.15
+WAITING_PRICE, RISING = 2.2, 1.15
 """What it costs that one waits, and what that is multiplied with for each release waited."""
 
-FORCED_PRICE = 80.0
+FORCED_PRICE = 75.0
 """What it costs that one waits whose patience is at its end."""
 
 PLACED_PRICE = 16.0
 """What it costs in the first release to leave somebody out who had a class."""
 
-COUNTERFEIT_PRICE, HIDDEN_PRICE = 1.6, 5.0
+COUNTERFEIT_PRICE, HIDDEN_PRICE = 1.5, 5.0
 """What a counterfeit costs, and a person of a class that is not shown."""
 
 CROWDING_PRICE = 0.15
 """What each person of a new group costs for each of them, where one who leaves hides the others."""
 
-DOOR_PRICE = 0.8
+DOOR_PRICE = 0.75
 """What it costs to fill the last empty slot beside which company can come."""
 
 MOVE_RISE = 5.0
@@ -48,15 +48,13 @@ def in_units(
     high: NDArray[np.unsignedinteger[Any]],
     people: NDArray[np.int64],
 ) -> Encoding:
-    """The encoding with weights by which the median row of some classes loses 1, so that prices suit any table.
+    """The encoding with weights by which a row of some classes loses 1 in the mean, so that prices suit any table.
 
     Parameters
     ----------
     low, high : shape (classes, width)
     people : int64, shape (classes,)
     """
-    costs = cost(encoding, low[people > 0], high[people > 0])
-    rising = np.argsort(costs)
-    half = np.searchsorted(np.cumsum(people[people > 0][rising]), people.sum() / 2)
-    unit = float(costs[rising[half]]) if len(costs) else 0.0
+    some = people > 0
+    unit = float(cost(encoding, low[some], high[some]) @ people[some]) / max(int(people.sum()), 1)
     return replace(encoding, weights=(encoding.weights / unit).astype(np.float32)) if unit > 0 else encoding

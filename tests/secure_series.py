@@ -127,7 +127,8 @@ def _labels(value: np.ndarray, bounds: Bounds, generator: np.random.Generator) -
     for groups in (3, 3, 3, 2, 2, 2, 1):
         labels = generator.integers(groups, size=len(value))
         sizes = np.bincount(labels, minlength=groups)
-        enough = bounds.diverse(labels, value, groups) & (sizes >= bounds.k)
+        order = np.argsort(labels, kind="stable")
+        enough = bounds.diverse(np.cumsum(sizes), value[order]) & (sizes >= bounds.k)
         if np.all(enough[sizes > 0]):
             return np.unique(labels, return_inverse=True)[1]
     return np.full(len(value), -1)

@@ -20,15 +20,24 @@ PASSES = 3
 
 
 @njit(**INNER)
-def is_sound(value, counts, most, side, begin, stop, which, k, attribute_values, required):
-    """Whether the slots that count on one side are k, with diverse enough values."""
+def is_sound(value, counts, most, born, side, begin, stop, which, k, attribute_values, required):
+    """Whether the slots that count on one side are k, with diverse enough values.
+
+    Of equal values so many count as ``most`` says, besides those of slots that were born first.
+    """
+    first = np.int64(np.iinfo(np.int64).max)
+    for slot in range(begin, stop):
+        if side[slot] == which and counts[slot]:
+            first = min(first, born[slot])
     rows = 0
     for slot in range(begin, stop):
         if side[slot] == which and counts[slot]:
-            equal = 0
-            for earlier in range(begin, slot):
-                equal += side[earlier] == which and counts[earlier] and value[earlier] == value[slot]
-            rows += equal < most[slot]
+            equal, oldest = 0, 0
+            for other in range(begin, stop):
+                if side[other] == which and counts[other] and value[other] == value[slot]:
+                    equal += other < slot
+                    oldest += born[other] == first
+            rows += equal < most[slot] + oldest
     if rows < k:
         return False
     for attribute in range(required.size):
@@ -87,17 +96,17 @@ def put(unit, side, begin, stop, leader, which):
 
 
 @njit(**INNER)
-def may_part(value, counts, most, side, begin, stop, both, k, attribute_values, required):
+def may_part(value, counts, most, born, side, begin, stop, both, k, attribute_values, required):
     """Whether what goes is sound, and what stays, where that is in question."""
-    return is_sound(value, counts, most, side, begin, stop, 1, k, attribute_values, required) and (
-        not both or is_sound(value, counts, most, side, begin, stop, 0, k, attribute_values, required)
+    return is_sound(value, counts, most, born, side, begin, stop, 1, k, attribute_values, required) and (
+        not both or is_sound(value, counts, most, born, side, begin, stop, 0, k, attribute_values, required)
     )
 
 
 @njit(nogil=True, cache=True, no_cfunc_wrapper=True)
 def find_parts(
-    codes, caps, weights, begins, stops, row, value, counts, most, unit, hides, movable, both, k, attribute_values,
-    required, hidden_price, least_gain, side, best_side, lean, ordered, gains,
+    codes, caps, weights, begins, stops, row, value, counts, most, born, unit, hides, movable, both, k,
+    attribute_values, required, hidden_price, least_gain, side, best_side, lean, ordered, gains,
 ):  # fmt: skip
     """Find for each cohort the parts with the least loss.
 
@@ -112,8 +121,8 @@ def find_parts(
         Row of the person who holds each, or NO_ROW.
     value : int64; counts, hides, movable : bool, shape (slots,)
         Whether it counts for soundness, keeps its cohort from being shown, and may go.
-    most : int64, shape (slots,)
-        Of those with the slot's value, so many count as rows.
+    most, born : int64, shape (slots,)
+        See `is_sound`.
     unit : int64, shape (slots,)
         The slot, by its place here, with which it goes.
     both : bool
@@ -166,7 +175,7 @@ def find_parts(
                         nearest, least = slot, lean[slot]
                 put(unit, side, begin, stop, nearest, 1)
                 tried += 1
-                if not may_part(value, counts, most, side, begin, stop, both, k, attribute_values, required):
+                if not may_part(value, counts, most, born, side, begin, stop, both, k, attribute_values, required):
                     continue
                 loss = side_loss(codes, caps, weights, row, hides, side, begin, stop, 0, hidden_price)
                 loss += side_loss(codes, caps, weights, row, hides, side, begin, stop, 1, hidden_price)
@@ -187,7 +196,7 @@ def find_parts(
                 loss = side_loss(codes, caps, weights, row, hides, side, begin, stop, 0, hidden_price)
                 loss += side_loss(codes, caps, weights, row, hides, side, begin, stop, 1, hidden_price)
                 if loss < best and may_part(
-                    value, counts, most, side, begin, stop, both, k, attribute_values, required
+                    value, counts, most, born, side, begin, stop, both, k, attribute_values, required
                 ):
                     best, improved = loss, True
                 else:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from kanon_duck.kernels.secure_values import find_diverse
+
 Integers = NDArray[np.int64]
 
 
@@ -36,20 +38,17 @@ class Bounds:
         """Number of tuples."""
         return len(self.attribute_values)
 
-    def diverse(self, group: Integers, value: Integers, groups: int) -> NDArray[np.bool_]:
-        """Whether the values of each group are diverse enough; pairs of group and value may repeat.
+    def diverse(self, stops: Integers, values: Integers) -> NDArray[np.bool_]:
+        """Whether lists of values are diverse enough.
 
         Parameters
         ----------
-        group, value : int64, shape (pairs,)
-        groups : int
+        stops : int64, shape (lists,)
+            Where the values of each end.
+        values : int64
         """
-        enough = np.ones(groups, bool)
-        for attribute, required in enumerate(self.required):
-            own = self.attribute_values[value, attribute]
-            most = int(self.attribute_values[:, attribute].max(initial=0)) + 1
-            pairs = np.unique(group * most + own)
-            enough &= np.bincount(pairs // most, minlength=groups) >= required
+        enough = np.empty(len(stops), bool)
+        find_diverse(stops, values, self.attribute_values, self.required, enough)
         return enough
 
     def traits(self, value: Integers) -> Integers:

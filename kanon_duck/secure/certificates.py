@@ -27,6 +27,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanon_duck.errors import KanonError
+from kanon_duck.kernels.atoms import in_lists
+from kanon_duck.kernels.secure_values import count_values, list_values
 from kanon_duck.secure.bounds import Bounds
 from kanon_duck.secure.state import NONE, SeriesState
 
@@ -79,17 +81,20 @@ class Offer:
 
 def offer(state: SeriesState, bounds: Bounds, static: NDArray[np.bool_] | None = None) -> Offer:
     """What the cohorts of a state offer."""
-    base = (state.witness == NONE) & (state.static() if static is None else static)
-    keys, counts = np.unique(state.cohort[base] * bounds.tuples + state.value[base], return_counts=True)
-    stops = np.searchsorted(keys, bounds.tuples * np.arange(1, state.cohorts + 1))
-    return Offer(keys, counts, stops, bounds.tuples)
+    base = np.flatnonzero((state.witness == NONE) & (state.static() if static is None else static))
+    ends, values = in_lists(state.cohort[base], state.value[base], state.cohorts)
+    distinct, counts = np.empty(len(base), np.int64), np.empty(len(base), np.int64)
+    stops = np.empty(state.cohorts, np.int64)
+    found = count_values(np.append(0, ends), values, distinct, counts, stops)
+    of_cohort = np.repeat(np.arange(state.cohorts), np.diff(stops, prepend=0))
+    return Offer(of_cohort * bounds.tuples + distinct[:found], counts[:found], stops, bounds.tuples)
 
 
 def sound_cohorts(state: SeriesState, bounds: Bounds, offered: Offer) -> NDArray[np.bool_]:
     """Which cohorts have k static base slots with diverse enough values."""
     cohort = offered.keys // bounds.tuples
     rows = np.bincount(cohort, offered.counts, minlength=state.cohorts)
-    return (rows >= bounds.k) & bounds.diverse(cohort, offered.keys % bounds.tuples, state.cohorts)
+    return (rows >= bounds.k) & bounds.diverse(offered.stops, offered.keys % bounds.tuples)
 
 
 def sound_daughters(state: SeriesState, bounds: Bounds, offered: Offer) -> NDArray[np.bool_]:
@@ -109,9 +114,21 @@ def sound_daughters(state: SeriesState, bounds: Bounds, offered: Offer) -> NDArr
 
 
 def rows_in_both(state: SeriesState, offered: Offer, daughters: Integers) -> Integers:
-    """Static base slots that daughters and the cohorts they parted from have in common, by value."""
+    """Rows that daughters and the cohorts they parted from have in common, by value, whenever somebody was in both.
+
+    In the other cohort these are its static base slots, and those of the daughter that were born first.
+    """
+    base = np.flatnonzero((state.origin[state.cohort] != NONE) & (state.witness == NONE) & state.static())
+    first = np.full(state.cohorts, np.iinfo(np.int64).max)
+    np.minimum.at(first, state.cohort[base], state.born[base])
+    oldest = base[state.born[base] == first[state.cohort[base]]]
+    keys, counts = np.unique(state.cohort[oldest] * offered.tuples + state.value[oldest], return_counts=True)
     which, value, count = offered.expanded(daughters)
     other = offered.count(state.cohort[state.origin[daughters]][which], value)
+    if len(keys):
+        wanted = daughters[which] * offered.tuples + value
+        place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+        other += np.where(keys[place] == wanted, counts[place], 0)
     return np.bincount(which, np.minimum(count, other), minlength=len(daughters)).astype(np.int64)
 
 
@@ -135,7 +152,9 @@ class Links:
         By group.
     group : int64, same shape
         From 0.
-    of_group, values : int64, shape (pairs,)
+    stops : int64, shape (groups,)
+        Where the values of each group end.
+    values : int64
         The values possible for each group, its own included; by group.
     rows : int64, shape (groups,)
         Rows with these values that all its cohorts have in common, and its own.
@@ -144,7 +163,7 @@ class Links:
 
     slots: Integers
     group: Integers
-    of_group: Integers
+    stops: Integers
     values: Integers
     rows: Integers
     sound: NDArray[np.bool_]
@@ -174,13 +193,14 @@ def examine_links(state: SeriesState, bounds: Bounds, offered: Offer, static: ND
     keys, least = keys[common], least[common]
     own = np.arange(groups) * bounds.tuples + state.value[slots[first]]
     pairs = np.union1d(keys, own)
-    sound = bounds.diverse(pairs // bounds.tuples, pairs % bounds.tuples, groups)
+    stops = np.searchsorted(pairs, bounds.tuples * np.arange(1, groups + 1))
+    sound = bounds.diverse(stops, pairs % bounds.tuples)
     rows = 1 + np.bincount(keys // bounds.tuples, least, minlength=groups).astype(np.int64)
     sound &= rows >= bounds.k
     root = roots(state)[state.cohort[slots]]
     different = np.bincount(np.unique(group * state.cohorts + root) // max(state.cohorts, 1), minlength=groups)
     sound &= different == np.bincount(group, minlength=groups)
-    return Links(slots, group, pairs // bounds.tuples, pairs % bounds.tuples, rows, sound)
+    return Links(slots, group, stops, pairs % bounds.tuples, rows, sound)
 
 
 @dataclass(frozen=True)
@@ -282,22 +302,21 @@ def certificates(state: SeriesState, bounds: Bounds, people: Integers) -> Certif
     links = examine_links(state, bounds, offered, static)
     is_linked = ~static[slot]
     rule = np.where(is_linked, MOVE, np.where(state.witness[slot] != NONE, COMPANY, PERMUTATION))
-    which, value, count = offered.expanded(state.cohort[slot])
-    # of linked people, only what their group may have
+    # the values of each cohort, and behind them those of each group of linked slots
+    stops = np.append(offered.stops, len(offered.keys) + links.stops)
+    values = np.append(offered.keys % bounds.tuples, links.values)
     group_of_slot = np.full(state.slots, NONE)
     group_of_slot[links.slots] = links.group
-    key = group_of_slot[slot[which]] * bounds.tuples + value
-    stays = ~is_linked[which] | np.isin(key, links.of_group * bounds.tuples + links.values)
-    own = offered.count(state.cohort[slot], state.value[slot])
-    candidates = np.bincount(which, count, minlength=len(people)).astype(np.int64) + (rule == COMPANY)
+    group = np.where(is_linked, state.cohorts + group_of_slot[slot], state.cohort[slot])
+    list_stops = np.empty(len(people), np.int64)
+    listed = np.empty(int((np.diff(stops, prepend=0)[group] + 1).sum()), np.int64)
+    list_values(group, stops, values, state.value[slot], list_stops, listed)
+    cohort_rows = np.bincount(offered.keys // bounds.tuples, offered.counts, minlength=state.cohorts).astype(np.int64)
+    candidates = cohort_rows[state.cohort[slot]] + (rule == COMPANY)
     in_daughter = np.flatnonzero((rule == PERMUTATION) & (state.origin[state.cohort[slot]] != NONE))
     candidates[in_daughter] = rows_in_both(state, offered, state.cohort[slot[in_daughter]])
     candidates[is_linked] = links.rows[group_of_slot[slot[is_linked]]]
-    pairs = which[stays] * bounds.tuples + value[stays]
-    alone = own == 0
-    pairs = np.union1d(pairs, np.flatnonzero(alone) * bounds.tuples + state.value[slot[alone]])
-    stops = np.searchsorted(pairs, bounds.tuples * np.arange(1, len(people) + 1))
-    return Certificates(people, slot, rule, stops, pairs % bounds.tuples, candidates)
+    return Certificates(people, slot, rule, list_stops, listed[: list_stops[-1] if len(people) else 0], candidates)
 
 
 def assignment(state: SeriesState, bounds: Bounds, person: int, value: int) -> dict[int, int]:

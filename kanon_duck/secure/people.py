@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from kanon_duck.encoding.codes import Encoding
 from kanon_duck.secure.bounds import Bounds
 from kanon_duck.secure.certificates import offer, sound_cohorts, sound_daughters
-from kanon_duck.secure.prices import MOVE_RISE
+from kanon_duck.secure.prices import MOVE_RISE, cost
 from kanon_duck.secure.settings import SeriesSettings
 from kanon_duck.secure.state import NOBODY, NONE, STILL, SeriesState
 
@@ -101,16 +101,9 @@ def _rise(state: SeriesState, encoding: Encoding, person: Integers, cohort: Inte
     """Rise of the loss of cohorts if a person with new quasi-identifiers is, or comes, among their people."""
     rows = np.bincount(state.cohort[state.held()], minlength=state.cohorts)[cohort]
     low, high, own = state.low[cohort], state.high[cohort], encoding.codes[person]
-    before = _cost(encoding, low, high)
-    after = _cost(encoding, np.minimum(low, own), np.maximum(high, own))
+    before = cost(encoding, low, high)
+    after = cost(encoding, np.minimum(low, own), np.maximum(high, own))
     return rows * (after - before)
-
-
-def _cost(
-    encoding: Encoding, low: NDArray[np.unsignedinteger], high: NDArray[np.unsignedinteger]
-) -> NDArray[np.float64]:
-    """Cost per row of boxes."""
-    return np.minimum(high - low, encoding.caps) @ encoding.weights.astype(np.float64)
 
 
 def let_return(state: SeriesState, encoding: Encoding, settings: SeriesSettings) -> None:

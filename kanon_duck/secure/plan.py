@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,12 +25,16 @@ class Plan:
     person, cohort, slot, witness : int64, shape (places,)
         A ``slot`` that exists; or NONE and the ``witness`` of company in an existing cohort; or NONE for both and, as
         ``cohort``, the number of a group of new slots.
+    counterfeit_group, counterfeit_value : int64, shape (counterfeits,)
+        Slots of groups that nobody holds.
     """
 
     person: Integers
     cohort: Integers
     slot: Integers
     witness: Integers
+    counterfeit_group: Integers = field(default_factory=lambda: np.empty(0, np.int64))
+    counterfeit_value: Integers = field(default_factory=lambda: np.empty(0, np.int64))
 
     @property
     def new(self) -> NDArray[np.bool_]:
@@ -39,7 +43,13 @@ class Plan:
 
     def take(self, chosen: NDArray[np.bool_]) -> Plan:
         """Some of the places."""
-        return Plan(self.person[chosen], self.cohort[chosen], self.slot[chosen], self.witness[chosen])
+        return replace(
+            self,
+            person=self.person[chosen],
+            cohort=self.cohort[chosen],
+            slot=self.slot[chosen],
+            witness=self.witness[chosen],
+        )
 
 
 def carry_out(
@@ -57,12 +67,11 @@ def carry_out(
     groups, plan_cohort = np.unique(plan.cohort[plan.new], return_inverse=True)
     cohort = plan.cohort.copy()
     cohort[plan.new] = plan_cohort
-    plan = replace(plan, cohort=cohort)
-    reserved = generator.random(len(groups)) < settings.reserve
-    reserve_value = _reserve_values(plan, value, len(groups), generator)
+    plan = replace(plan, cohort=cohort, counterfeit_group=np.searchsorted(groups, plan.counterfeit_group))
+    plan = with_reserve(plan, value, len(groups), settings.reserve, generator)
     before = state
     while True:
-        state = _with_places(before, value, plan, len(groups), reserved, reserve_value)
+        state = _with_places(before, value, plan, len(groups))
         linked = (before.slot[plan.person] != NONE) & (before.slot[plan.person] != state.slot[plan.person])
         if not linked.any():
             return state
@@ -91,38 +100,39 @@ def _is_new(plan: Plan) -> NDArray[np.bool_]:
     return (plan.slot == NONE) & (plan.witness == NONE)
 
 
-def _reserve_values(plan: Plan, value: Integers, groups: int, generator: np.random.Generator) -> Integers:
-    """For each group the value of somebody in it, drawn at random."""
-    new = np.flatnonzero(plan.new)
+def with_reserve(plan: Plan, value: Integers, groups: int, share: float, generator: np.random.Generator) -> Plan:
+    """A plan in which a share of the groups without a counterfeit get one, with the value of somebody in it."""
     drawn = np.full(groups, NONE)
-    shuffled = generator.permutation(new)
+    shuffled = generator.permutation(np.flatnonzero(plan.new))
     drawn[plan.cohort[shuffled]] = value[plan.person[shuffled]]
-    return drawn
+    reserved = generator.random(groups) < share
+    reserved[plan.counterfeit_group] = False
+    return replace(
+        plan,
+        counterfeit_group=np.append(plan.counterfeit_group, np.flatnonzero(reserved)),
+        counterfeit_value=np.append(plan.counterfeit_value, drawn[reserved]),
+    )
 
 
-def _with_places(
-    state: SeriesState, value: Integers, plan: Plan, groups: int, reserved: NDArray[np.bool_], reserve_value: Integers
-) -> SeriesState:
+def _with_places(state: SeriesState, value: Integers, plan: Plan, groups: int) -> SeriesState:
     """The state in which people have the slots of a plan, and former and new slots are linked."""
     state = own_copy(state)
     former = state.slot[plan.person]
     old = plan.slot != NONE
     occupy(state, plan.person[old], plan.slot[old])
-    new = plan.new
-    cohort = plan.cohort + np.where(new, state.cohorts, 0)
     first = state.cohorts
+    cohort = plan.cohort + np.where(plan.new, first, 0)
     state = with_cohorts(state, groups, np.full(groups, NONE))
     person = plan.person[~old]
-    with_reserve = np.flatnonzero(reserved)
     slots = state.slots + np.arange(len(person))
-    nobody = np.full(len(with_reserve), NOBODY)
+    nobody = np.full(len(plan.counterfeit_group), NOBODY)
     state = with_slots(
         state,
-        np.concatenate([value[person], reserve_value[with_reserve]]),
-        np.concatenate([cohort[~old], first + with_reserve]),
-        np.concatenate([plan.witness[~old], np.full(len(with_reserve), NONE)]),
+        np.concatenate([value[person], plan.counterfeit_value]),
+        np.concatenate([cohort[~old], first + plan.counterfeit_group]),
+        np.concatenate([plan.witness[~old], np.full(len(nobody), NONE)]),
         np.concatenate([person, nobody]),
-        np.concatenate([np.zeros(len(person), bool), nobody == NOBODY]),
+        np.concatenate([np.zeros(len(person), bool), np.ones(len(nobody), bool)]),
     )
     state.slot[person] = slots
     state.since[person] = state.release

@@ -40,8 +40,14 @@ FILLS, COMPANIES = 8, 12
 CALLERS = 12
 """People found for each empty slot, with its value."""
 
-HOT, COLD = 0.2, 0.02
-"""First and last temperature, in loss of a row."""
+HOT, COLD = 0.3, 0.03
+"""First and last temperature, in what a row of the series loses."""
+
+MOST_STEPS = 1_500_000
+"""Steps of annealing for the whole pool: large pools get fewer for each person."""
+
+FEWEST, MOST_COMPARED = 64, 20_000_000
+"""People looked at beside each person, to either side, and in all."""
 
 GUIDANCE = 0.5
 """What a group that lacks little saves of its waiting, at the start; it falls to nothing."""
@@ -223,6 +229,8 @@ def find_places(
     borders = key[sorted_people[np.linspace(0, n, windows + 1).astype(np.int64)[1:-1]]]
     window = np.searchsorted(borders, key, side="right")
     window_of_cohort = np.searchsorted(borders, rank[n:], side="right")
+    steps_per_person = min(steps_per_person, MOST_STEPS / n)
+    reach = int(np.clip(MOST_COMPARED // n, FEWEST, WINDOW))
     cohort, group, counts = np.full(n, -1), np.full(n, -1), np.zeros(windows, np.int64)
 
     def improve(which: int, pause: Callable[[], None]) -> None:
@@ -232,7 +240,7 @@ def find_places(
         generator = np.random.default_rng([seed, which])
         found, own_groups = _place_window(
             encoding, waiting.take(rows), cohorts.take(near), rank[rows], rank[n:][near], bounds, hidden_price,
-            crowding, steps_per_person, generator, pause, None if groups is None else groups[rows],
+            crowding, reach, steps_per_person, generator, pause, None if groups is None else groups[rows],
         )  # fmt: skip
         cohort[rows] = np.where(found >= 0, near[found] if len(near) else -1, -1)
         group[rows] = own_groups
@@ -252,6 +260,7 @@ def _place_window(
     bounds: Bounds,
     hidden_price: float,
     crowding: float,
+    reach: int,
     steps_per_person: float,
     generator: np.random.Generator,
     pause: Callable[[], None],
@@ -263,21 +272,21 @@ def _place_window(
         return np.full(0, -1), np.full(0, -1)
     codes = encoding.codes.take(waiting.person, axis=0)
     near = np.empty((n, NEIGHBOURS), np.int32)
-    find_near(codes, encoding.caps, encoding.weights, waiting.value, WINDOW, ALIKE, np.full(near.shape, np.inf), near)
+    find_near(codes, encoding.caps, encoding.weights, waiting.value, reach, ALIKE, np.full(near.shape, np.inf), near)
     pause()
     homes = np.full((n, FILLS + COMPANIES), NO_CANDIDATE, np.int32)
     find_homes(
         codes, encoding.caps, encoding.weights, waiting.value, waiting.known, waiting.allowed_stops, waiting.allowed,
         waiting.allowed_counts, waiting.former_root, rank, cohorts.low, cohorts.high, cohorts.people, cohorts.root,
         cohort_rank, cohorts.empty_stops, cohorts.empty, cohorts.takes, cohorts.offer_stops, cohorts.offered,
-        cohorts.counts, bounds.attribute_values, bounds.required, bounds.k, 2 * WINDOW, FILLS,
+        cohorts.counts, bounds.attribute_values, bounds.required, bounds.k, 2 * reach, FILLS,
         np.full(homes.shape, np.inf), homes,
     )  # fmt: skip
     pause()
     callers = np.full((len(cohorts.empty), CALLERS), NO_CANDIDATE, np.int32)
     find_callers(
         codes, encoding.caps, encoding.weights, waiting.value, rank, cohorts.low, cohorts.high, cohorts.people,
-        cohort_rank, cohorts.empty_stops, cohorts.empty, 2 * WINDOW, np.full(callers.shape, np.inf), callers,
+        cohort_rank, cohorts.empty_stops, cohorts.empty, 2 * reach, np.full(callers.shape, np.inf), callers,
     )  # fmt: skip
     pause()
     of_empty = np.repeat(np.arange(number), np.diff(cohorts.empty_stops, prepend=0))

@@ -1,25 +1,60 @@
-"""What the search weighs against the loss: all in loss of one row."""
+"""What the search weighs against the loss: all in units of what a row of the series loses."""
 
-WAITING_PRICE, RISING = 1.5, 1.15
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kanon_duck.encoding.codes import Encoding
+
+WAITING_PRICE, RISING = 2.2, 1.15
 """What it costs that one waits, and what that is multiplied with for each release waited."""
 
-FORCED_PRICE = 50.0
+FORCED_PRICE = 75.0
 """What it costs that one waits whose patience is at its end."""
 
-PLACED_PRICE = 10.0
+PLACED_PRICE = 16.0
 """What it costs in the first release to leave somebody out who had a class."""
 
-COUNTERFEIT_PRICE, HIDDEN_PRICE = 1.0, 3.0
+COUNTERFEIT_PRICE, HIDDEN_PRICE = 1.5, 5.0
 """What a counterfeit costs, and a person of a class that is not shown."""
 
-CROWDING_PRICE = 0.1
+CROWDING_PRICE = 0.15
 """What each person of a new group costs for each of them, where one who leaves hides the others."""
 
-DOOR_PRICE = 0.5
+DOOR_PRICE = 0.75
 """What it costs to fill the last empty slot beside which company can come."""
 
-MOVE_RISE = 3.0
+MOVE_RISE = 5.0
 """Rise of a class's loss from which on somebody whose quasi-identifiers changed leaves it for another."""
 
-LEAST_GAIN = 0.1
+LEAST_GAIN = 0.15
 """What a split must lower the loss by."""
+
+
+def cost(
+    encoding: Encoding, low: NDArray[np.unsignedinteger[Any]], high: NDArray[np.unsignedinteger[Any]]
+) -> NDArray[np.float64]:
+    """Cost per row of boxes."""
+    return np.minimum(high - low, encoding.caps) @ encoding.weights.astype(np.float64)
+
+
+def in_units(
+    encoding: Encoding,
+    low: NDArray[np.unsignedinteger[Any]],
+    high: NDArray[np.unsignedinteger[Any]],
+    people: NDArray[np.int64],
+) -> Encoding:
+    """The encoding with weights by which a row of some classes loses 1 in the mean, so that prices suit any table.
+
+    Parameters
+    ----------
+    low, high : shape (classes, width)
+    people : int64, shape (classes,)
+    """
+    some = people > 0
+    unit = float(cost(encoding, low[some], high[some]) @ people[some]) / max(int(people.sum()), 1)
+    return replace(encoding, weights=(encoding.weights / unit).astype(np.float32)) if unit > 0 else encoding

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanon_duck.encoding.codes import Encoding
+from kanon_duck.kernels.box import fill_boxes
 from kanon_duck.runtime.parallel import Checkpoint, part
 from kanon_duck.secure.bounds import Bounds
 from kanon_duck.secure.certificates import verify
@@ -19,7 +20,7 @@ from kanon_duck.secure.people import Changes, let_movers_leave, let_return, vaca
 from kanon_duck.secure.placing import crowding, find_plan, newcomers, no_cohorts
 from kanon_duck.secure.plan import Plan, carry_out
 from kanon_duck.secure.pool import find_places
-from kanon_duck.secure.prices import HIDDEN_PRICE, PLACED_PRICE
+from kanon_duck.secure.prices import HIDDEN_PRICE, PLACED_PRICE, in_units
 from kanon_duck.secure.settings import SeriesSettings
 from kanon_duck.secure.splits import changed_cohorts, split_cohorts
 from kanon_duck.secure.state import NONE, SeriesState, empty_state, own_copy, with_people
@@ -91,16 +92,17 @@ def first_release(
     if len(person):
         groups = np.unique(labels[person], return_inverse=True)[1].astype(np.int64)
         if settings.effort > 0:
+            scaled = in_units(encoding, *_boxes(encoding, person, groups))
             waiting = newcomers(person, value[person], np.full(len(person), PLACED_PRICE))
             _, groups = find_places(
-                encoding, waiting, no_cohorts(encoding), bounds, HIDDEN_PRICE, crowding(settings),
+                scaled, waiting, no_cohorts(encoding), bounds, HIDDEN_PRICE, crowding(settings),
                 settings.effort, seed, checkpoint, groups,
             )  # fmt: skip
         nowhere = np.full(len(person), NONE)
         plan = Plan(person, np.where(groups >= 0, groups, NONE), nowhere, nowhere)
         state = carry_out(state, value, plan.take(groups >= 0), bounds, settings, np.random.default_rng([seed, 1]))
-    state = _with_boxes(state, encoding)
-    return _finish(state, bounds, settings, state.slot[:0])
+    state = _with_boxes(state, encoding, state.slot[:0])
+    return _finish(state, bounds, settings)
 
 
 def next_release(
@@ -136,6 +138,8 @@ def next_release(
     """
     state = own_copy(with_people(state, encoding.rows))
     state = replace(state, release=state.release + 1)
+    people = np.bincount(state.cohort[state.held()], minlength=state.cohorts)
+    encoding = in_units(encoding, state.low, state.high, people)
     vacate(state, changes.left)
     state.waiting[changes.left] = NONE
     state.waiting[changes.arrived] = state.release
@@ -145,14 +149,28 @@ def next_release(
     let_return(state, encoding, settings)
     plan = find_plan(state, encoding, value, bounds, settings, seed, part(checkpoint, 0.0, 0.9))
     state = carry_out(state, value, plan, bounds, settings, np.random.default_rng([seed, 1]))
-    state = _with_boxes(state, encoding)
+    state = _with_boxes(state, encoding, changes.moved)
     state = split_cohorts(state, encoding, bounds, settings.hides, changed_cohorts(state, changes.moved))
-    return _finish(state, bounds, settings, changes.moved)
+    return _finish(state, bounds, settings)
 
 
-def _with_boxes(state: SeriesState, encoding: Encoding) -> SeriesState:
-    """Widen the boxes of cohorts by the people who hold their slots: they never shrink here."""
+def _boxes(
+    encoding: Encoding, person: Integers, groups: Integers
+) -> tuple[NDArray[np.unsignedinteger], NDArray[np.unsignedinteger], Integers]:
+    """Boxes of groups from 0, and how many people each has."""
+    low = np.full((int(groups.max()) + 1, encoding.codes.shape[1]), np.iinfo(encoding.codes.dtype).max)
+    low = low.astype(encoding.codes.dtype)
+    high, people = np.zeros_like(low), np.zeros(len(low), np.int64)
+    fill_boxes(encoding.codes.take(person, axis=0), groups, 0, low, high, people)
+    return low, high, people
+
+
+def _with_boxes(state: SeriesState, encoding: Encoding, moved: Integers) -> SeriesState:
+    """Widen the boxes of cohorts by the people who have come or moved: they never shrink here."""
+    new = state.since == state.release
+    new[moved] = True
     held = np.flatnonzero(state.held())
+    held = held[new[state.holder[held]]]
     codes = encoding.codes[state.holder[held]]
     low, high = state.low.copy(), state.high.copy()
     np.minimum.at(low, state.cohort[held], codes)
@@ -160,7 +178,7 @@ def _with_boxes(state: SeriesState, encoding: Encoding) -> SeriesState:
     return replace(state, low=low, high=high)
 
 
-def _finish(state: SeriesState, bounds: Bounds, settings: SeriesSettings, moved: Integers) -> Release:
+def _finish(state: SeriesState, bounds: Bounds, settings: SeriesSettings) -> Release:
     """Say what is shown and why others wait, and refuse what is not certified."""
     verify(state, bounds)
     held = state.held()

@@ -175,8 +175,8 @@ def best_parts(
     side, best_side, gains = np.zeros(n, np.int8), np.zeros(n, np.int8), np.zeros(len(numbers))
     find_parts(
         encoding.codes, encoding.caps, encoding.weights, begins, stops, state.holder[slots], state.value[slots],
-        counts, most, place[unit], hiding[slots], movable, both, bounds.k, bounds.attribute_values, bounds.required,
-        HIDDEN_PRICE, LEAST_GAIN, side, best_side, np.zeros(n), np.zeros(n, np.int64), gains,
+        counts, most, state.born[slots], place[unit], hiding[slots], movable, both, bounds.k, bounds.attribute_values,
+        bounds.required, HIDDEN_PRICE, LEAST_GAIN, side, best_side, np.zeros(n), np.zeros(n, np.int64), gains,
     )  # fmt: skip
     return best_side, gains
 

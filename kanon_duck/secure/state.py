@@ -108,13 +108,20 @@ class SeriesState:
         found[self.origin[self.origin != NONE]] = True
         return found
 
-    def reserve(self) -> NDArray[np.bool_]:
-        """Which slots have been empty from the start: they stay so, as a way in for company."""
+    def never_held(self) -> NDArray[np.bool_]:
+        """Which slots have been empty from the start: counterfeits, which keep no cohort from being shown."""
         return (self.empty_from == self.born) & (self.empty_until == STILL)
+
+    def reserve(self) -> NDArray[np.bool_]:
+        """Of each cohort the first slot that was never held: it stays empty, as a way in for company."""
+        slots = np.flatnonzero(self.never_held())
+        reserve = np.zeros(self.slots, bool)
+        reserve[slots[np.unique(self.cohort[slots], return_index=True)[1]]] = True
+        return reserve
 
     def hiding(self, hides: bool) -> NDArray[np.bool_]:
         """Which slots keep their cohort from being shown: those that somebody left, if empty slots hide."""
-        return hides & ~self.held() & ~self.reserve()
+        return hides & ~self.held() & ~self.never_held()
 
     def living(self) -> NDArray[np.bool_]:
         """Which cohorts somebody is in: the others are never shown again."""

@@ -1,12 +1,13 @@
 """What proved safety costs: loss, waiting and counterfeits of secure releases beside `auto` without safety.
 
-    python -m tests.benchmarks.secure OUTPUT [--streams NAME ...] [--year]
+    python -m tests.benchmarks.secure OUTPUT [--tables NAME ...] [--streams NAME ...] [--year] [--series 10000]
 
 writes ``secure.md`` and ``secure.csv`` to the folder OUTPUT; the tables are read from the folder that KANON_DUCK_DATA
 names. A stream begins with 10,000 people, then come 20 batches of 1,000, in the order of the file; in some streams
 people leave, change value, or change quasi-identifiers before each batch. Loss is that of the rows shown, as a ratio to
 `auto` from scratch on all who are there; who waits has no place, or a class that is not shown; counterfeits are told as
-a share of the people shown. ``--year`` adds a year of daily releases.
+a share of the people shown. ``--year`` adds a year of daily releases; ``--series`` looks at so many tiny random series as an intruder who tries every
+assignment, and confirms every assignment that a certificate names.
 """
 
 from __future__ import annotations
@@ -32,13 +33,14 @@ from kanon_duck.privacy.models import PrivacyModel
 from kanon_duck.runtime.call import Call
 from kanon_duck.runtime.database import Database
 from kanon_duck.secure.bounds import Bounds
-from kanon_duck.secure.certificates import certificates
+from kanon_duck.secure.certificates import RULES, certificates
 from kanon_duck.secure.people import Changes
 from kanon_duck.secure.release import Release, first_release, next_release
 from kanon_duck.secure.settings import SeriesSettings
 from kanon_duck.secure.state import NONE
 from tests.benchmarks import report
 from tests.benchmarks.tables import ADULT, CUP, Table, data_folder, open_table
+from tests.secure_series import below_bound, check_certificates, random_series
 
 FIRST, BATCH, BATCHES = 10_000, 1_000, 20
 
@@ -130,8 +132,7 @@ def read(source: Source, folder: Path) -> tuple[EncodedSnapshot, Encoding, NDArr
         }  # fmt: skip
         call = Call(database, arguments, catalog=str(database.value("SELECT current_database()")))
         settings = read_settings(call)
-        take_snapshot(call, settings)
-        snapshot = encode(database, settings)
+        snapshot = encode(database, settings, take_snapshot(call, settings).table)
     assert snapshot.microdata.sensitive is not None
     value = np.unique(snapshot.microdata.sensitive.values[0], return_inverse=True)[1].astype(np.int64)
     return snapshot, snapshot.microdata.encoding, value
@@ -257,6 +258,24 @@ def run_stream(
     return made
 
 
+def tiny_series(count: int) -> str:
+    """Random series beside the intruder who tries everything."""
+    series, people, below = 0, 0, 0
+    rules = np.zeros(len(RULES), np.int64)
+    for seed in range(100_000, 100_000 + count):
+        outcome = random_series(seed)
+        if outcome is None:
+            continue
+        series += 1
+        people += len(outcome.releases.everybody())
+        below += len(below_bound(outcome))
+        rules += check_certificates(outcome)
+        if series % 500 == 0:
+            print(f"{series} tiny series, {people} people, {below} below the bounds", flush=True)
+    by_rule = ", ".join(f"{number} by {rule}" for rule, number in zip(RULES, rules, strict=True))
+    return f"{series} tiny random series, {people} people ({by_rule}): {below} below the bounds"
+
+
 def main() -> None:
     """Measure, and write the report."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -266,6 +285,7 @@ def main() -> None:
     parser.add_argument("--effort", type=float, default=SeriesSettings().effort)
     parser.add_argument("--batches", type=int, default=BATCHES)
     parser.add_argument("--year", action="store_true")
+    parser.add_argument("--series", type=int, default=0)
     options = parser.parse_args()
     options.output.mkdir(parents=True, exist_ok=True)
     folder = data_folder()
@@ -282,6 +302,8 @@ def main() -> None:
         figures += run_stream("cup", "a year", stream, folder, 50_000, 100, 365, 73)
     report.write_csv(figures, options.output / "secure.csv")
     notes = [*report.machine(), f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6:.2f} GB"]
+    if options.series:
+        notes.append(tiny_series(options.series))
     parts = [report.section("Releases", report.table(figures))]
     report.write("What proved safety costs", notes, parts, options.output / "secure.md")
 

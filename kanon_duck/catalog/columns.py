@@ -6,23 +6,10 @@ calls them. Released columns have the source's names.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sqlglot import exp
 
-if TYPE_CHECKING:
-    from kanon_duck.catalog.settings import Settings
-
-CLASS, FROM_RELEASE, TO_RELEASE = "kanon_class", "kanon_from_release", "kanon_to_release"
-"""Columns of released rows that readers do not see: reader class, first release, first release without them."""
-
-WEIGHT = "weight"
-"""Released column of views with counterfeits: people of the class / rows of the class."""
-
-
-def cells(name: str, numeric: bool) -> list[str]:
-    """Columns that show a quasi-identifier: a numeric one its text and both bounds, a categorical one its label."""
-    return [name, f"{name}_min", f"{name}_max"] if numeric else [name]
+from kanon_duck.catalog.column_names import WEIGHT, cells
+from kanon_duck.catalog.settings import Settings
 
 
 def columns_by_role(settings: Settings) -> list[exp.Expr]:

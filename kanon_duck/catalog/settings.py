@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from kanon_duck.catalog.columns import CLASS, FROM_RELEASE, TO_RELEASE, WEIGHT, cells
+from kanon_duck.catalog.column_names import CLASS, FROM_RELEASE, TO_RELEASE, WEIGHT, cells
 from kanon_duck.catalog.options import (
     CAPTURE,
     EFFORT,

@@ -10,8 +10,8 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+from kanon_duck.catalog.column_names import cells
 from kanon_duck.catalog.column_types import first_other_type
-from kanon_duck.catalog.columns import cells
 from kanon_duck.catalog.settings import QuasiIdentifier, Settings, declared, hierarchies_used, read_settings
 from kanon_duck.errors import KanonError
 from kanon_duck.privacy.models import PrivacyModel, SensitiveAttribute, read_model

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlglot import exp
 
-from kanon_duck.catalog.columns import cells
+from kanon_duck.catalog.column_names import cells
 from kanon_duck.catalog.settings import QuasiIdentifier, read_quasi_identifiers
 from kanon_duck.errors import KanonError
 from kanon_duck.inference.bounds import LeastPossible

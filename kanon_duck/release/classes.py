@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from sqlglot import exp
 
-from kanon_duck.catalog.columns import cells
+from kanon_duck.catalog.column_names import cells
 from kanon_duck.catalog.settings import Settings
 from kanon_duck.catalog.tables import classes_table, diversity_table, members_table
 from kanon_duck.encoding.microdata import Microdata, NumericAttribute

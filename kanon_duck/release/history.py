@@ -10,7 +10,8 @@ from collections.abc import Iterable
 
 from sqlglot import exp
 
-from kanon_duck.catalog.columns import CLASS, FROM_RELEASE, TO_RELEASE, released_columns
+from kanon_duck.catalog.column_names import CLASS, FROM_RELEASE, TO_RELEASE
+from kanon_duck.catalog.columns import released_columns
 from kanon_duck.catalog.settings import Settings
 from kanon_duck.catalog.tables import history_classes_table, history_table, released_table, retired_table
 from kanon_duck.catalog.views import MaskedView

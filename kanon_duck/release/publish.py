@@ -7,7 +7,8 @@ from typing import Any
 
 from sqlglot import exp
 
-from kanon_duck.catalog.columns import CLASS, FROM_RELEASE, private_names, released_columns
+from kanon_duck.catalog.column_names import CLASS, FROM_RELEASE
+from kanon_duck.catalog.columns import private_names, released_columns
 from kanon_duck.catalog.settings import Settings
 from kanon_duck.catalog.tables import classes_table, released_table
 from kanon_duck.catalog.views import now

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from kanon_duck.catalog.columns import CLASS, FROM_RELEASE
+from kanon_duck.catalog.column_names import CLASS, FROM_RELEASE
 from kanon_duck.catalog.tables import released_table
 from kanon_duck.catalog.views import MaskedView, table_type
 from kanon_duck.errors import KanonError

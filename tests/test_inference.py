@@ -11,7 +11,7 @@ from kanon_duck.inference.bounds import LeastPossible, candidates
 from kanon_duck.inference.channels import Channel, channels, vulnerable
 from kanon_duck.inference.comparison import comparisons
 from kanon_duck.inference.compatibility import relation
-from kanon_duck.inference.conclusion import conclude, told
+from kanon_duck.inference.conclusion import conclude, findings
 from kanon_duck.inference.exact import enumerate_all
 from kanon_duck.inference.series import Series, series_of_classes
 from kanon_duck.inference.victim import trace_victim
@@ -180,7 +180,7 @@ def test_following_a_victim_tells_what_narrowed() -> None:
 
 def test_candidates_are_never_fewer_than_the_true_ones() -> None:
     made, _ = series(["a flu, b gout, c flu"], ["a flu, b gout", "c flu, d gout, e mumps"])
-    concluded = conclude(made, map(told, comparisons(made)))
+    concluded = conclude(made, map(findings, comparisons(made)))
     left = candidates(concluded.concluded, LeastPossible("disease", np.arange(3), 2))
     exact = enumerate_all(made)
     assert (left[concluded.cell] >= exact.possible().sum(axis=1)[exact.cell]).all()

@@ -52,14 +52,14 @@ def people(connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
     return connection
 
 
-def told(connection: duckdb.DuckDBPyConnection, query: str) -> list[tuple[Any, ...]]:
+def findings(connection: duckdb.DuckDBPyConnection, query: str) -> list[tuple[Any, ...]]:
     return connection.execute(query).fetchall()
 
 
 @pytest.mark.surface
 def test_the_patients_of_the_paper(byun: duckdb.DuckDBPyConnection) -> None:
     """Alice has cancer, Bob has Alzheimer, and three more records are vulnerable: those of ages 53, 57 and 59."""
-    channels = told(
+    channels = findings(
         byun,
         "SELECT age, kind, candidates, required, regexp_extract(evidence, 'left: (.*)', 1) AS what, compatibility "
         f"FROM (SELECT *, unnest(keys) AS key FROM {AUDIT}) JOIN patients ON id = CAST(key AS INTEGER) ORDER BY age",
@@ -71,7 +71,7 @@ def test_the_patients_of_the_paper(byun: duckdb.DuckDBPyConnection) -> None:
         (57, "in both", 1, 2, "Diabetes", ["overlapping"]),
         (59, "absent before", 1, 2, "Flu", ["overlapping"]),
     ]
-    assert told(byun, f"SELECT sum(victims) FROM {AUDIT}") == [(5,)]
+    assert findings(byun, f"SELECT sum(victims) FROM {AUDIT}") == [(5,)]
 
 
 def test_a_class_in_pieces_tells_though_every_set_of_the_paper_is_diverse(byun: duckdb.DuckDBPyConnection) -> None:
@@ -85,7 +85,7 @@ def test_a_class_in_pieces_tells_though_every_set_of_the_paper_is_diverse(byun: 
         "CREATE TABLE after AS SELECT '[1, 2]' AS age, 1 AS age_min, 2 AS age_max, unnest(['a', 'b']) AS value "
         "UNION ALL SELECT '[8, 9]', 8, 9, unnest(['a', 'c', 'b'])"
     )
-    found = told(
+    found = findings(
         byun,
         "SELECT kind, keys, evidence FROM kanon.audit(releases => ['before', 'after'], population => 'three', key => 'id', "
         "quasi_identifiers => ['age'], sensitive => 'value', l => 2)",
@@ -108,21 +108,22 @@ def test_audits_that_cannot_be_made_say_why(byun: duckdb.DuckDBPyConnection) -> 
         old, new = change.split("|")
         assert old in AUDIT
         with pytest.raises(duckdb.Error, match=message):
-            told(byun, f"FROM {AUDIT.replace(old, new)}")
+            findings(byun, f"FROM {AUDIT.replace(old, new)}")
 
 
 @pytest.mark.surface
 def test_a_refresh_counts_whom_it_gives_away(people: duckdb.DuckDBPyConnection) -> None:
     people.execute("INSERT INTO people VALUES (100, 33, 'acne'), (101, 50, 'flu')")
-    [(release, vulnerable)] = told(people, "SELECT release, vulnerable_rows FROM kanon.refresh('masked')")
+    [(release, vulnerable)] = findings(people, "SELECT release, vulnerable_rows FROM kanon.refresh('masked')")
     assert release == 2
-    rows = told(people, "SELECT DISTINCT unnest(keys) AS key FROM kanon.inference_channels('masked') ORDER BY key")
+    rows = findings(people, "SELECT DISTINCT unnest(keys) AS key FROM kanon.inference_channels('masked') ORDER BY key")
     assert len(rows) == vulnerable > 0
     assert {"100", "101"} <= {key for (key,) in rows}
-    assert told(people, "SELECT release, vulnerable_rows FROM kanon.releases") == [(1, 0), (2, vulnerable)]
+    assert findings(people, "SELECT release, vulnerable_rows FROM kanon.releases") == [(1, 0), (2, vulnerable)]
     people.execute("CALL kanon.forget('masked', before_release => 2)")
     assert (
-        told(people, "SELECT DISTINCT unnest(keys) AS key FROM kanon.inference_channels('masked') ORDER BY key") == rows
+        findings(people, "SELECT DISTINCT unnest(keys) AS key FROM kanon.inference_channels('masked') ORDER BY key")
+        == rows
     ), "what readers can no longer read is still counted"
 
 
@@ -135,58 +136,58 @@ def test_counting_as_releases_come_is_counting_all_at_once(people: duckdb.DuckDB
     ]
     for change in changes:
         people.execute(change)
-        [(counted,)] = told(people, "SELECT vulnerable_rows FROM kanon.refresh('masked')")
-        [(all_at_once,)] = told(
+        [(counted,)] = findings(people, "SELECT vulnerable_rows FROM kanon.refresh('masked')")
+        [(all_at_once,)] = findings(
             people, "SELECT count(DISTINCT key) FROM (SELECT unnest(keys) AS key FROM kanon.inference_channels('masked')) "
             "JOIN people ON id = CAST(key AS INTEGER)"
         )  # fmt: skip
         assert all_at_once >= counted > 0
         assert counted >= 0.9 * all_at_once
-    [(rebuilt,)] = told(people, "SELECT vulnerable_rows FROM kanon.rebuild('masked')")
+    [(rebuilt,)] = findings(people, "SELECT vulnerable_rows FROM kanon.rebuild('masked')")
     assert rebuilt >= counted
 
 
 def test_who_leaves_takes_the_history_along_and_who_returns_is_known_again(people: duckdb.DuckDBPyConnection) -> None:
     people.execute("DELETE FROM people WHERE age >= 50")
     people.execute("CALL kanon.refresh('masked')")
-    kept = told(people, "SELECT count(DISTINCT (reader_class, from_release)) FROM kanon_private.stays_1")[0][0]
-    assert told(people, "SELECT count(*) FROM kanon_private.versions_1") == [(kept,)]
+    kept = findings(people, "SELECT count(DISTINCT (reader_class, from_release)) FROM kanon_private.stays_1")[0][0]
+    assert findings(people, "SELECT count(*) FROM kanon_private.versions_1") == [(kept,)]
     with_living = "SELECT count(*) FROM kanon_private.versions_1 WHERE quasi_identifier_0_min < 50"
-    assert told(people, with_living) == [(kept,)], "of classes of people above 50 nobody is left"
+    assert findings(people, with_living) == [(kept,)], "of classes of people above 50 nobody is left"
     number = "system.main.hash((SELECT salt FROM kanon_private.salt), system.main.hash(key_0, sensitive_0))"
     person = f"(SELECT {number} AS person FROM kanon_private.members_1 WHERE key_0 = 1)"
-    [(first,)] = told(people, person)
+    [(first,)] = findings(people, person)
     for change in ("DELETE FROM people WHERE id = 1", "INSERT INTO people VALUES (1, 27, 'acne')",
                    "UPDATE people SET age = 38 WHERE id = 1", "UPDATE people SET disease = 'gout' WHERE id = 1"):  # fmt: skip
         people.execute(change)
         people.execute("CALL kanon.refresh('masked')")
         if "DELETE" not in change:
-            assert (told(people, person) == [(first,)]) == ("disease" not in change)
-    assert told(people, f"SELECT count(*) >= 3 FROM kanon_private.stays_1 WHERE person = {first}") == [(True,)]
+            assert (findings(people, person) == [(first,)]) == ("disease" not in change)
+    assert findings(people, f"SELECT count(*) >= 3 FROM kanon_private.stays_1 WHERE person = {first}") == [(True,)]
 
 
 def test_what_an_intruder_learns_of_one_person(people: duckdb.DuckDBPyConnection) -> None:
     people.execute("INSERT INTO people VALUES (100, 33, 'acne'), (101, 50, 'flu')")
     people.execute("CALL kanon.refresh('masked')")
     for exact in ("false", "true"):
-        rows = told(people, f"FROM kanon.attack('masked', victim => {{'id': 100}}, exact => {exact})")
+        rows = findings(people, f"FROM kanon.attack('masked', victim => {{'id': 100}}, exact => {exact})")
         assert rows == [(2, 4, "disease", ["acne"], [1.0], "release 1 and release 2 compared")]
-    first, second = told(people, "FROM kanon.attack('masked', victim => {'id': 12})")
+    first, second = findings(people, "FROM kanon.attack('masked', victim => {'id': 12})")
     assert (first[0], first[5], second[0], second[5]) == (1, "the class in release 1", 2, None)
     assert sum(first[4]) == pytest.approx(1)
     with pytest.raises(duckdb.Error, match="that of 2 people"):
-        told(people, "FROM kanon.attack('masked', victim => {'age': 33})")
+        findings(people, "FROM kanon.attack('masked', victim => {'age': 33})")
     with pytest.raises(duckdb.Error, match="nobody"):
-        told(people, "FROM kanon.attack('masked', victim => {'id': 999})")
+        findings(people, "FROM kanon.attack('masked', victim => {'id': 999})")
     with pytest.raises(duckdb.Error, match="victim is missing"):
-        told(people, "FROM kanon.attack('masked')")
+        findings(people, "FROM kanon.attack('masked')")
 
 
 def test_several_views_over_one_source_are_one_series(people: duckdb.DuckDBPyConnection) -> None:
     people.execute(VIEW.replace("'masked'", "'other'").replace("k => 3", "k => 4, independent => true"))
-    assert told(people, "FROM kanon.inference_channels('masked')") == []
-    assert told(people, "FROM kanon.inference_channels('other')") == []
-    both = told(people, "SELECT kind, required, evidence FROM kanon.inference_channels(['masked', 'other'])")
+    assert findings(people, "FROM kanon.inference_channels('masked')") == []
+    assert findings(people, "FROM kanon.inference_channels('other')") == []
+    both = findings(people, "SELECT kind, required, evidence FROM kanon.inference_channels(['masked', 'other'])")
     assert both
     assert "masked release 1" in both[0][2]
     people.execute(
@@ -195,7 +196,7 @@ def test_several_views_over_one_source_are_one_series(people: duckdb.DuckDBPyCon
         .replace("l => 2", "independent => true")
     )
     with pytest.raises(duckdb.Error, match="only views that agree in these are one series"):
-        told(people, "FROM kanon.inference_channels(['masked', 'third'])")
+        findings(people, "FROM kanon.inference_channels(['masked', 'third'])")
 
 
 def test_people_without_a_key_are_not_followed(people: duckdb.DuckDBPyConnection) -> None:
@@ -205,9 +206,9 @@ def test_people_without_a_key_are_not_followed(people: duckdb.DuckDBPyConnection
         .replace("k => 3", "k => 3, independent => true")
     )
     people.execute("INSERT INTO people VALUES (100, 33, 'acne')")
-    assert told(people, "SELECT vulnerable_rows FROM kanon.refresh('keyless')") == [(None,)]
+    assert findings(people, "SELECT vulnerable_rows FROM kanon.refresh('keyless')") == [(None,)]
     with pytest.raises(duckdb.Error, match="keyless has no key"):
-        told(people, "FROM kanon.inference_channels('keyless')")
+        findings(people, "FROM kanon.inference_channels('keyless')")
 
 
 def test_too_many_people_are_not_counted_and_the_release_says_so(

@@ -34,7 +34,7 @@ def staff(connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
     return connection
 
 
-def told(connection: duckdb.DuckDBPyConnection) -> list[Any]:
+def findings(connection: duckdb.DuckDBPyConnection) -> list[Any]:
     """Changes that a refresh has seen."""
     row = one(connection, "CALL kanon.refresh('masked')")
     assert connection.execute("SELECT DISTINCT passed FROM kanon.check('masked')").fetchall() == [(True,)]
@@ -48,18 +48,18 @@ def test_a_wider_key_is_the_same_key(staff: duckdb.DuckDBPyConnection, column_ty
         with pytest.raises(duckdb.Error, match="column id was INTEGER and is HUGEINT now"):
             staff.execute("CALL kanon.refresh('masked')")
         return
-    assert told(staff) == ["unchanged", 0, 0, 0, 60]
+    assert findings(staff) == ["unchanged", 0, 0, 0, 60]
     staff.execute("INSERT INTO staff SELECT 3000000000 + i, 25, 'junior', 'flu', 'x', 1 FROM range(2) AS r(i)")
     staff.execute("INSERT INTO staff SELECT 3000000002 + i, 25, 'junior', 'cold', 'x', 1 FROM range(2) AS r(i)")
     staff.execute("DELETE FROM staff WHERE id = -30")
     assert staff.execute("SELECT rows FROM kanon.pending('masked')").fetchall() == [(4,), (0,), (1,)]
-    assert told(staff) == ["refresh", 4, 0, 1, 63]
-    assert told(staff) == ["unchanged", 0, 0, 0, 63]
+    assert findings(staff) == ["refresh", 4, 0, 1, 63]
+    assert findings(staff) == ["unchanged", 0, 0, 0, 63]
     for key in (3000000001, -29):
         assert staff.execute(f"SELECT status FROM kanon.explain('masked', key => {key})").fetchall() == [("released",)]
     assert staff.execute("SELECT count(*) FROM kanon.as_of('masked', 1)").fetchall() == [(60,)]
     staff.execute("DELETE FROM staff WHERE id = -29")
-    assert told(staff) == ["refresh", 0, 0, 1, 62]
+    assert findings(staff) == ["refresh", 0, 0, 1, 62]
     staff.execute("FROM kanon.attack('masked', victim => {'id': 3000000001})").fetchall()
     assert one(staff, "CALL kanon.rebuild('masked', k => 4)")["rows"] == 62
 
@@ -70,11 +70,11 @@ def test_an_enum_that_has_gained_a_value_is_the_same_column(staff: duckdb.DuckDB
     staff.execute("ALTER TABLE staff ALTER illness TYPE ENUM ('flu', 'burnout', 'cold')")
     staff.execute("ALTER TABLE staff ALTER ward TYPE ENUM ('z', 'y', 'x')")
     staff.execute("ALTER TABLE staff ALTER d TYPE BIGINT")
-    assert told(staff) == ["unchanged", 0, 0, 0, 60]
+    assert findings(staff) == ["unchanged", 0, 0, 0, 60]
     assert staff.execute("FROM masked ORDER BY ALL").fetchall() == before
     staff.execute("INSERT INTO staff SELECT 100 + i, 25, 'chief', 'burnout', 'z', 1 FROM range(3) AS r(i)")
     staff.execute("INSERT INTO staff SELECT 103 + i, 25, 'chief', 'flu', 'z', 1 FROM range(3) AS r(i)")
-    assert told(staff) == ["refresh", 6, 0, 0, 66]
+    assert findings(staff) == ["refresh", 6, 0, 0, 66]
     [(burnt_out, kind)] = staff.execute(
         "SELECT count(*), any_value(typeof(illness)) FROM masked WHERE illness = 'burnout' AND ward = 'z'"
     ).fetchall()
@@ -84,7 +84,7 @@ def test_an_enum_that_has_gained_a_value_is_the_same_column(staff: duckdb.DuckDB
     assert sorted(map(str, first)) == sorted(map(str, before))
     staff.execute("ALTER TABLE staff ALTER illness TYPE ENUM ('cold', 'burnout', 'flu', 'other')")
     staff.execute("UPDATE staff SET illness = 'other' WHERE id = 101")
-    assert told(staff) == ["refresh", 0, 1, 0, 66]
+    assert findings(staff) == ["refresh", 0, 1, 0, 66]
     assert staff.execute("SELECT count(*) FROM kanon.as_of('masked', 2) WHERE illness = 'burnout'").fetchall() == [(3,)]
     assert one(staff, "CALL kanon.rebuild('masked', k => 4)")["rows"] == 66
 

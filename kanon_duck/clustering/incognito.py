@@ -102,8 +102,8 @@ def incognito(
         satisfying = found
     lattice = _Lattice(table, tuple(everything), candidates)
     levels = _best(microdata, lattice, _minimal(found[tuple(everything)]), checkpoint)
-    told = f"incognito has checked {checked} of {nodes} nodes, those of the lattices of all sets of quasi-identifiers"
-    return Clustering(lattice.groups(levels)[table.group], levels, [told])
+    effort = f"incognito has checked {checked} of {nodes} nodes, those of the lattices of all sets of quasi-identifiers"
+    return Clustering(lattice.groups(levels)[table.group], levels, [effort])
 
 
 def _refuse_unsearchable(attributes: list[Attribute]) -> int:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from kanon_duck.inference.bounds import Cells, LeastPossible, candidates
 from kanon_duck.inference.comparison import Comparison
-from kanon_duck.inference.conclusion import Conclusion, Told, conclude, told
+from kanon_duck.inference.conclusion import Conclusion, Findings, conclude, findings
 from kanon_duck.inference.series import NOBODY, Integers, Series, slices
 
 ONE_RELEASE = "one release"
@@ -75,9 +75,9 @@ def channels(
         victims[:, series.nobody] = True  # whoever is a victim already makes no channel
     each = list(zip(requirements, victims, strict=True))
     found = [channel for requirement, own in each for channel in _single(series, requirement, own)]
-    collected: list[Told] = []
+    collected: list[Findings] = []
     for comparison in compared:
-        collected.append(told(comparison))
+        collected.append(findings(comparison))
         found += [channel for requirement, own in each for channel in _between(comparison, requirement, own)]
     conclusion = conclude(series, collected)
     found += [channel for requirement, own in each for channel in _of_all(series, conclusion, requirement, own)]
@@ -90,9 +90,9 @@ def channels(
 def vulnerable(series: Series, requirements: list[LeastPossible], compared: Iterable[Comparison]) -> NDArray[np.bool_]:
     """Who is the victim of any channel, by person."""
     found = np.zeros(series.people, bool)
-    collected: list[Told] = []
+    collected: list[Findings] = []
     for comparison in compared:
-        collected.append(told(comparison))
+        collected.append(findings(comparison))
         for requirement in requirements:
             few = candidates(comparison.concluded, requirement) < requirement.least
             found[comparison.people[few[comparison.cell_of_people()]]] = True

@@ -29,7 +29,7 @@ class Conclusion:
     concluded: Cells
 
 
-class Told(NamedTuple):
+class Findings(NamedTuple):
     """Sets of people of whom a comparison tells more than that they lie in their classes.
 
     Attributes
@@ -44,7 +44,7 @@ class Told(NamedTuple):
     person: Integers
 
 
-def told(comparison: Comparison) -> Told:
+def findings(comparison: Comparison) -> Findings:
     """What a comparison tells, to be put together with what others tell."""
     cells = comparison.concluded
     chosen = np.bincount(cells.cell(), cells.known.low, len(cells)) > 0
@@ -52,10 +52,10 @@ def told(comparison: Comparison) -> Told:
     of_people = comparison.cell_of_people()
     meant = chosen[of_people]
     numbers = np.cumsum(chosen) - 1
-    return Told(cells.known.take(np.flatnonzero(chosen)), numbers[of_people[meant]], comparison.people[meant])
+    return Findings(cells.known.take(np.flatnonzero(chosen)), numbers[of_people[meant]], comparison.people[meant])
 
 
-def conclude(series: Series, compared: Iterable[Told]) -> Conclusion:
+def conclude(series: Series, compared: Iterable[Findings]) -> Conclusion:
     """Put everything together: all classes, and what comparing pairs of releases has told of sets of people.
 
     Guarantee: no value is excluded that a person can have in some assignment that agrees with all releases.

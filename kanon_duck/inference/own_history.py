@@ -82,8 +82,8 @@ def requirements(model: PrivacyModel, codes: dict[str, Integers]) -> list[LeastP
     """What every set of people that can be told apart must have: rows, and values of each sensitive attribute.
 
     Models on frequencies and distances are not looked at; nodes that stand for several values are not either. Where
-    nothing is released of people as it is, all rows of a class are alike: comparing releases then tells no more than who
-    is in which class, which the intruder knows anyway, and nothing is required.
+    nothing is released of people as it is, all rows of a class are alike: comparing releases then tells no more than
+    who is in which class, which the intruder knows anyway, and nothing is required.
     """
     if not codes:
         return []

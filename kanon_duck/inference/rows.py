@@ -52,7 +52,7 @@ def channel_rows(series: Series, names: Names, found: list[Channel]) -> list[Row
 def _row(series: Series, names: Names, channel: Channel) -> Row:
     """The row of a channel."""
     texts = names.values[channel.requirement.attribute]
-    told = [
+    evidence = [
         f"{names.titles[release]}: " + _shortened([_group(series, names, group, texts) for group in groups], "; ")
         for release, groups in ((channel.first, channel.before), (channel.second, channel.after))
         if len(groups)
@@ -68,7 +68,7 @@ def _row(series: Series, names: Names, channel: Channel) -> Row:
         "victims": len(channel.people),
         "candidates": channel.candidates,
         "required": channel.requirement.least,
-        "evidence": "; ".join([*told, f"left: {left}"]),
+        "evidence": "; ".join([*evidence, f"left: {left}"]),
         "compatibility": _compatibility(series, names, channel),
         "keys": sorted(key for person in channel.people if (key := names.keys[person]) is not None),
     }

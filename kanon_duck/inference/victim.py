@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanon_duck.inference.comparison import Comparison, comparisons
-from kanon_duck.inference.conclusion import Told, conclude, told
+from kanon_duck.inference.conclusion import Findings, conclude, findings
 from kanon_duck.inference.exact import enumerate_all
 from kanon_duck.inference.series import NOBODY, Integers, Series, Sets, slices
 
@@ -54,13 +54,13 @@ def trace_victim(series: Series, victim: int, titles: list[str], exact: bool) ->
         When there are too many assignments to look at.
     """
     steps: list[AttackStep] = []
-    collected: list[Told] = []
+    collected: list[Findings] = []
     possible: Integers | None = None
     groups = series.group[series.person == victim]
     for release in range(series.releases):
         known = _until(series, release + 1)
         new = list(comparisons(series, [release]))
-        collected += map(told, new)
+        collected += map(findings, new)
         own = next((int(group) for group in groups if series.begins[group] <= release < series.ends[group]), NOBODY)
         if own == NOBODY and possible is None:
             continue
@@ -97,7 +97,7 @@ def _exactly(series: Series, victim: int) -> tuple[Integers, NDArray[np.float64]
     return values, expected[values] / expected.sum()
 
 
-def _within_bounds(series: Series, victim: int, compared: list[Told]) -> tuple[Integers, NDArray[np.float64]]:
+def _within_bounds(series: Series, victim: int, compared: list[Findings]) -> tuple[Integers, NDArray[np.float64]]:
     """Values that the bounds leave to a person, each by the middle of its bounds."""
     found = conclude(series, compared)
     known = found.concluded.known

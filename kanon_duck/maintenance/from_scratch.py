@@ -76,7 +76,7 @@ def release_from_scratch(
     if settings.has_counterfeits:
         weigh_classes(database, view_number, release)
     call.phase("publishing")
-    told = publish(call, view_number, settings, release)
+    all_warnings = publish(call, view_number, settings, release)
     if release == 1:
         create_history(database, settings)
         create_membership(database, view_number, settings)
@@ -100,13 +100,13 @@ def release_from_scratch(
     counterfeits = 0 if series is None else contents(series).counterfeits
     counts = PeopleCounts(waiting=waiting, suppressed=suppressed, counterfeits=counterfeits)
     row, losses = describe_release(database, view_number, settings, release, cause, counts)
-    told += [*encoded.warnings, *warnings, *_costly(losses, row["rows"])]
+    all_warnings += [*encoded.warnings, *warnings, *_costly(losses, row["rows"])]
     if settings.secure:
         row["vulnerable_rows"] = 0  # everybody of the release has a certificate
     else:
         row["vulnerable_rows"], uncounted = count_vulnerable(call, view_number, settings, release, near=False)
-        told += uncounted
-    return row | {"settings_version": version}, losses, told
+        all_warnings += uncounted
+    return row | {"settings_version": version}, losses, all_warnings
 
 
 def _begin_series(

@@ -109,12 +109,12 @@ def refresh(call: Call, view: MaskedView, dry_run: bool) -> Row:
         When the source cannot be read any more, or when the check refuses what the search has made, also from scratch.
     """
     started = time.perf_counter()
-    told = put_back(call, view, dry_run)
+    of_the_view = put_back(call, view, dry_run)
     try:
         row = _refresh(call, view, dry_run, started)
     except RefusedReleaseError:
         row = _refresh_from_scratch(call, view, dry_run, started)
-    row |= {"warnings": told + row["warnings"]}
+    row |= {"warnings": of_the_view + row["warnings"]}
     return undo_dry_run(call, row) if dry_run else row
 
 

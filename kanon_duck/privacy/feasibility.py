@@ -50,7 +50,7 @@ def _told(model: PrivacyModel, found: Measure) -> str:
     if found.achieved is not None:
         ratio = f"c must be above {found.achieved:.4g} for this l"
     values = "value" if found.achieved == 1 else "values"
-    told = MEANING[found.requirement].format(
+    meaning = MEANING[found.requirement].format(
         attribute=found.attribute, achieved=found.achieved, ratio=ratio, values=values
     )
-    return f"{found.requirement} is {declared}, but {told}"
+    return f"{found.requirement} is {declared}, but {meaning}"

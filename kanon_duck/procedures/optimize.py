@@ -36,7 +36,7 @@ def run(call: Call) -> list[Row]:
     """
     started = time.perf_counter()
     view = find_view(call)
-    told = put_back(call, view, dry_run=False)
+    of_the_view = put_back(call, view, dry_run=False)
     stored, settings = stored_settings(call, view)
     if settings.method == FULL_DOMAIN:
         raise KanonError(
@@ -48,7 +48,7 @@ def run(call: Call) -> list[Row]:
     if view.secure:
         batch = nothing_changed(encoded, state.series or load_series(call, view, settings, state))
         row = release_changes(call, view, settings, state, batch, [], "optimize", started)
-        return [row | {"warnings": told + row["warnings"]}]
+        return [row | {"warnings": of_the_view + row["warnings"]}]
     call.phase("clustering")
     before = state.labels
     state = optimize_classes(call, settings, state)
@@ -58,4 +58,4 @@ def run(call: Call) -> list[Row]:
     move_members(draft, NONE)
     keep_in_mind(call, draft.state)
     row = keep_release(draft) if ended is None else publish_draft(draft, ended, leaving, standing_warnings(settings))
-    return [row | {"warnings": told + row["warnings"]}]
+    return [row | {"warnings": of_the_view + row["warnings"]}]

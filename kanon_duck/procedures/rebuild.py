@@ -70,7 +70,7 @@ def run(call: Call) -> list[Row]:
     started = time.perf_counter()
     view = find_view(call)
     dry_run = read.boolean(call.arguments, "dry_run", False)
-    told = put_back(call, view, dry_run)
+    of_the_view = put_back(call, view, dry_run)
     changed = _with_changes(call, view)
     settings = read_settings(changed, stored_types(call, view))
     _refuse_other_columns(call, view, settings)
@@ -84,7 +84,7 @@ def run(call: Call) -> list[Row]:
         trigger_source(changed, settings)
     if settings.secure and not new_series:
         row = _continue_series(call, changed, view, settings, started)
-        row |= {"warnings": told + row["warnings"]}
+        row |= {"warnings": of_the_view + row["warnings"]}
         return [undo_dry_run(call, row) if dry_run else row]
     call.phase("reading")
     snapshot = take_snapshot(changed, settings)
@@ -114,7 +114,7 @@ def run(call: Call) -> list[Row]:
     release |= {"warnings": warnings + found, "seconds": time.perf_counter() - started}
     record_release(call.database, view.number, release, losses)
     row = release_row(call.database, view.name, view.release + 1)
-    row |= {"warnings": told + row["warnings"]}
+    row |= {"warnings": of_the_view + row["warnings"]}
     return [undo_dry_run(call, row) if dry_run else row]
 
 

@@ -62,7 +62,7 @@ def _text(statement: Statement) -> str:
 
 
 @contextmanager
-def _told(text: str) -> Iterator[None]:
+def _carrying(text: str) -> Iterator[None]:
     """Add the statement to an error of DuckDB; raise Ctrl-C, which DuckDB tells as a RuntimeError, as what it is."""
     try:
         yield
@@ -93,7 +93,7 @@ class Database:
             With DuckDB's message and the statement.
         """
         text = _text(statement)
-        with _told(text):
+        with _carrying(text):
             self._cursor.execute(text, list(parameters) or None)
         return self
 
@@ -101,7 +101,7 @@ class Database:
         """All rows of a query, as tuples."""
         text = _text(statement)
         self.execute(text, parameters)
-        with _told(text):  # a result may be computed only while it is read
+        with _carrying(text):  # a result may be computed only while it is read
             return self._cursor.fetchall()
 
     def records(self, statement: Statement, parameters: Sequence[Any] = ()) -> list[dict[str, Any]]:
@@ -123,7 +123,7 @@ class Database:
     def arrow(self, statement: Statement, parameters: Sequence[Any] = ()) -> pa.Table:
         """The result of a query as an Arrow table."""
         text = _text(statement)
-        with _told(text):
+        with _carrying(text):
             return self._cursor.sql(text, params=list(parameters) or None).to_arrow_table()
 
     def numpy(self, statement: Statement, parameters: Sequence[Any] = ()) -> dict[str, Any]:

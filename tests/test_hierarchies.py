@@ -190,7 +190,7 @@ def test_an_empty_hierarchy_is_refused(clinic: Clinic, kind: str) -> None:
         ({}, "no source given"),
         ({"prefix": 5, "dates": ["year"]}, "prefix and dates given"),
         ({"prefix": 0}, "prefix: 0"),
-        ({"prefix": True}, "prefix: True"),
+        ({"prefix": True}, "prefix: true"),
         ({"prefix": "5"}, "prefix: '5'"),
         ({"intervals": []}, "intervals: .* is not a list"),
         ({"intervals": [5, 12]}, "width 12 is not a multiple of the width 5"),

@@ -1,6 +1,6 @@
 """Reads the arguments `levels` and `edges` of a hierarchy into one form: edges from labels to their parents.
 
-The result is the temporary table ``kanon_edges(child, parent)``: text only, each edge once. A label whose
+The result is a temporary table (child, parent), whose name they return: text only, each edge once. A label whose
 parent is NULL is a root.
 """
 
@@ -22,8 +22,8 @@ SEPARATORS = {";": ";", "\t": "tab", "|": "|", ",": ","}
 """What may stand between the cells of a file, and what it is called; where two are in as many lines, the first."""
 
 
-def read_edges(call: Call, text: str) -> None:
-    """Fill ``kanon_edges`` from rows of (child, parent); a row with a label twice is ignored."""
+def read_edges(call: Call, text: str) -> str:
+    """The edges from rows of (child, parent); a row with a label twice is ignored."""
     cells = _read(call, text, "edges")
     if len(cells) != 2:
         raise KanonError(
@@ -39,10 +39,11 @@ def read_edges(call: Call, text: str) -> None:
         "UNION SELECT parent, NULL FROM temp.kanon_given WHERE parent IS NOT NULL "
         "AND parent NOT IN (SELECT child FROM temp.kanon_given WHERE parent IS DISTINCT FROM child)"
     )
+    return "temp.kanon_edges"
 
 
-def read_levels(call: Call, text: str) -> None:
-    """Fill ``kanon_edges`` from lines that go from a leaf, level by level, to the root.
+def read_levels(call: Call, text: str) -> str:
+    """The edges from lines that go from a leaf, level by level, to the root.
 
     NULLs at the right end of a line make it shorter; equal neighbours are one node.
 
@@ -75,6 +76,7 @@ def read_levels(call: Call, text: str) -> None:
         "CREATE OR REPLACE TEMPORARY TABLE kanon_edges AS "
         "SELECT DISTINCT unnest(path) AS child, unnest(path[2:] || [NULL]) AS parent FROM temp.kanon_paths"
     )
+    return "temp.kanon_edges"
 
 
 def _refuse_second_path(call: Call) -> None:

@@ -98,7 +98,7 @@ def write_tree(database: Database, name: str, kind: str, built: Tree) -> Row:
     """Store the tree that `tree.build` laid out."""
     database.execute(
         "INSERT INTO kanon_private.hierarchy_leaves BY NAME "
-        "SELECT ? AS hierarchy, position, leaf, path, heights FROM temp.kanon_tree ORDER BY position",
+        f"SELECT ? AS hierarchy, position, leaf, path, heights FROM {built.table} ORDER BY position",
         [name],
     )
     return write(database, name, kind, built.height, built.root, built.leaves, built.nodes)

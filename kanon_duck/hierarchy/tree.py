@@ -1,7 +1,7 @@
 """Builds a checked tree from edges: every leaf with its path, in depth-first order.
 
-Reads the temporary table ``kanon_edges(child, parent)``; `build` leaves the result in the temporary table
-``kanon_tree(position, leaf, path, heights)``, with the columns of ``kanon_private.hierarchy_leaves``.
+`build` reads a table (child, parent), as `kanon_duck.hierarchy.edges` makes it. The tree's own table has the columns of
+``kanon_private.hierarchy_leaves``: position, leaf, path, heights.
 """
 
 from __future__ import annotations
@@ -25,16 +25,17 @@ def written(path: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class Tree:
-    """A tree's root, size and height (the length of its longest path)."""
+    """A tree's root, size and height (the length of its longest path), and the temporary table of its leaves."""
 
+    table: str
     root: str
     leaves: int
     nodes: int
     height: int
 
 
-def build(database: Database, argument: str) -> Tree:
-    """Check that the edges form one tree, and lay it out.
+def build(database: Database, argument: str, edges: str) -> Tree:
+    """Check that the edges of a table form one tree, and lay it out.
 
     Guarantees: one root; every label has one parent and one path to the root; labels are unique, so
     a label names one node; siblings stand in the order of their labels, so the same edges always give
@@ -46,29 +47,29 @@ def build(database: Database, argument: str) -> Tree:
         Naming what is wrong: no rows, two roots, two parents (both paths), a cycle, a label '*' below
         the root, two leaves that differ only by blanks or Unicode form.
     """
-    nodes = database.value("SELECT count(DISTINCT child) FROM temp.kanon_edges")
+    nodes = database.value(f"SELECT count(DISTINCT child) FROM {edges}")
     if nodes == 0:
         raise KanonError(f"{argument}: the hierarchy is empty; give at least one value with its path")
-    _refuse_second_root(database, argument)
-    _refuse_second_parent(database, argument)
-    database.execute(_REACHED)
+    _refuse_second_root(database, argument, edges)
+    _refuse_second_parent(database, argument, edges)
+    database.execute(_REACHED.format(edges=edges))
     if database.value("SELECT count(*) FROM temp.kanon_reached") < nodes:
-        _refuse_cycle(database, argument)
-    database.execute(_HEIGHTS)
-    database.execute(_TREE)
+        _refuse_cycle(database, argument, edges)
+    database.execute(_HEIGHTS.format(edges=edges))
+    database.execute(_TREE.format(edges=edges))
     _refuse_star_below_root(database, argument)
     _refuse_lookalikes(database, argument)
     leaves, height = database.rows("SELECT count(*), max(len(path)) - 1 FROM temp.kanon_tree")[0]
-    root = database.value("SELECT child FROM temp.kanon_edges WHERE parent IS NULL")
-    return Tree(root, leaves, nodes, height)
+    root = database.value(f"SELECT child FROM {edges} WHERE parent IS NULL")
+    return Tree("temp.kanon_tree", root, leaves, nodes, height)
 
 
 _REACHED = """
     CREATE OR REPLACE TEMPORARY TABLE kanon_reached AS
     WITH RECURSIVE reached AS (
-        SELECT child AS label FROM temp.kanon_edges WHERE parent IS NULL
+        SELECT child AS label FROM {edges} WHERE parent IS NULL
         UNION ALL
-        SELECT edges.child FROM reached JOIN temp.kanon_edges AS edges ON edges.parent = reached.label
+        SELECT edges.child FROM reached JOIN {edges} AS edges ON edges.parent = reached.label
     )
     SELECT label FROM reached
 """
@@ -76,11 +77,11 @@ _REACHED = """
 _HEIGHTS = """
     CREATE OR REPLACE TEMPORARY TABLE kanon_heights AS
     WITH RECURSIVE climbs AS (
-        SELECT child AS label, 0 AS height FROM temp.kanon_edges
-        WHERE child NOT IN (SELECT parent FROM temp.kanon_edges WHERE parent IS NOT NULL)
+        SELECT child AS label, 0 AS height FROM {edges}
+        WHERE child NOT IN (SELECT parent FROM {edges} WHERE parent IS NOT NULL)
         UNION
         SELECT edges.parent, climbs.height + 1
-        FROM climbs JOIN temp.kanon_edges AS edges ON edges.child = climbs.label
+        FROM climbs JOIN {edges} AS edges ON edges.child = climbs.label
         WHERE edges.parent IS NOT NULL
     )
     SELECT label, max(height) AS height FROM climbs GROUP BY label
@@ -92,7 +93,7 @@ _TREE = """
     CREATE OR REPLACE TEMPORARY TABLE kanon_tree AS
     WITH RECURSIVE nodes AS (
         SELECT edges.child, edges.parent, heights.height
-        FROM temp.kanon_edges AS edges JOIN temp.kanon_heights AS heights ON heights.label = edges.child
+        FROM {edges} AS edges JOIN temp.kanon_heights AS heights ON heights.label = edges.child
     ),
     down AS (
         SELECT child AS label, height, [child] AS path, [height] AS heights FROM nodes WHERE parent IS NULL
@@ -110,8 +111,8 @@ _TREE = """
 """
 
 
-def _refuse_second_root(database: Database, argument: str) -> None:
-    roots = database.rows("SELECT child FROM temp.kanon_edges WHERE parent IS NULL ORDER BY child LIMIT 2")
+def _refuse_second_root(database: Database, argument: str, edges: str) -> None:
+    roots = database.rows(f"SELECT child FROM {edges} WHERE parent IS NULL ORDER BY child LIMIT 2")
     if len(roots) == 2:
         raise KanonError(
             f"{argument}: '{roots[0][0]}' and '{roots[1][0]}' are both roots; a hierarchy has one, so give "
@@ -119,23 +120,22 @@ def _refuse_second_root(database: Database, argument: str) -> None:
         )
 
 
-def _refuse_second_parent(database: Database, argument: str) -> None:
+def _refuse_second_parent(database: Database, argument: str, edges: str) -> None:
     found = database.row(
-        "SELECT child, min(parent), max(parent) FROM temp.kanon_edges GROUP BY child "
-        "HAVING count(*) > 1 ORDER BY child LIMIT 1"
+        f"SELECT child, min(parent), max(parent) FROM {edges} GROUP BY child HAVING count(*) > 1 ORDER BY child LIMIT 1"
     )
     if found is not None:
         label, first, second = found
         raise KanonError(
-            f"{argument}: '{label}' has two parents ({_path_up(database, label, first)} and "
-            f"{_path_up(database, label, second)}); give it one, or two names that tell them apart"
+            f"{argument}: '{label}' has two parents ({_path_up(database, edges, label, first)} and "
+            f"{_path_up(database, edges, label, second)}); give it one, or two names that tell them apart"
         )
 
 
-def _refuse_cycle(database: Database, argument: str) -> None:
+def _refuse_cycle(database: Database, argument: str, edges: str) -> None:
     parents = dict(
         database.rows(
-            "SELECT child, parent FROM temp.kanon_edges "
+            f"SELECT child, parent FROM {edges} "
             "WHERE child NOT IN (SELECT label FROM temp.kanon_reached) ORDER BY child"
         )
     )
@@ -166,11 +166,11 @@ def _refuse_lookalikes(database: Database, argument: str) -> None:
         )
 
 
-def _path_up(database: Database, label: str, parent: str) -> str:
+def _path_up(database: Database, edges: str, label: str, parent: str) -> str:
     """The path from a label by way of one of its parents, as far as it goes."""
     path = [label, parent]
     while True:
-        above = database.value("SELECT min(parent) FROM temp.kanon_edges WHERE child = ?", [path[-1]])
+        above = database.value(f"SELECT min(parent) FROM {edges} WHERE child = ?", [path[-1]])
         if above is None:
             return written(path)
         path.append(above)

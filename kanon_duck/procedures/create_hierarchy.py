@@ -34,8 +34,8 @@ def run(call: Call) -> list[Row]:
     kind = given[0]
     argument = call.arguments[kind]
     if kind in store.TREES:
-        (read_levels if kind == "levels" else read_edges)(call, argument)
+        edges = (read_levels if kind == "levels" else read_edges)(call, argument)
         call.checkpoint(None)
-        return [store.write_tree(call.database, name, kind, tree.build(call.database, kind))]
+        return [store.write_tree(call.database, name, kind, tree.build(call.database, kind, edges))]
     rule = {"prefix": rules.prefix, "intervals": rules.intervals, "dates": rules.dates}[kind](argument)
     return [store.write(call.database, name, kind, **rule)]

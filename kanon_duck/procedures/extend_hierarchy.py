@@ -37,10 +37,9 @@ def run(call: Call) -> list[Row]:
             f"hierarchy '{name}': {' and '.join(given) or 'no source'} given; write exactly one of edges, levels"
         )
     argument = given[0]
-    (read_levels if argument == "levels" else read_edges)(call, call.arguments[argument])
-    _add_existing_edges(call, name)
-    extended = tree.build(call.database, argument)
-    _refuse_changed_paths(call, name, argument)
+    new_edges = (read_levels if argument == "levels" else read_edges)(call, call.arguments[argument])
+    extended = tree.build(call.database, argument, _with_existing_edges(call, name, new_edges))
+    _refuse_changed_paths(call, name, argument, extended)
     views = store.users(call.database, name)
     if views and extended.height != found["height"]:
         raise KanonError(
@@ -59,23 +58,24 @@ def run(call: Call) -> list[Row]:
     return [written]
 
 
-def _add_existing_edges(call: Call, name: str) -> None:
-    """Put the tree's own edges beside the new ones; the parents of new labels may be known only there."""
+def _with_existing_edges(call: Call, name: str, new_edges: str) -> str:
+    """The table of new edges and the tree's own; the parents of new labels may be known only there."""
     call.database.execute(
-        "CREATE OR REPLACE TEMPORARY TABLE kanon_edges AS "
+        "CREATE OR REPLACE TEMPORARY TABLE kanon_all_edges AS "
         "WITH existing AS (SELECT DISTINCT unnest(path) AS child, unnest(path[2:] || [NULL]) AS parent "
         "FROM kanon_private.hierarchy_leaves WHERE hierarchy = ?) "
         "SELECT child, parent FROM existing "
-        "UNION SELECT child, parent FROM temp.kanon_edges "
+        f"UNION SELECT child, parent FROM {new_edges} "
         "WHERE parent IS NOT NULL OR child NOT IN (SELECT child FROM existing)",
         [name],
     )
+    return "temp.kanon_all_edges"
 
 
-def _refuse_changed_paths(call: Call, name: str, argument: str) -> None:
+def _refuse_changed_paths(call: Call, name: str, argument: str, extended: tree.Tree) -> None:
     changed = call.database.row(
         "SELECT leaves.path FROM kanon_private.hierarchy_leaves AS leaves "
-        "LEFT JOIN temp.kanon_tree AS tree ON tree.leaf = leaves.leaf "
+        f"LEFT JOIN {extended.table} AS tree ON tree.leaf = leaves.leaf "
         "WHERE leaves.hierarchy = ? AND tree.path IS DISTINCT FROM leaves.path "
         "ORDER BY leaves.position LIMIT 1",
         [name],

@@ -66,7 +66,7 @@ def test_the_hospital_of_lin_and_wei(hospital: duckdb.DuckDBPyConnection) -> Non
         "information_loss_per_row": pytest.approx(0.81875, rel=1e-12),
         "discernibility": 18,
         "average_class_size": 1.0,
-        "vulnerable_rows": None,
+        "vulnerable_rows": 0,
         "not_released": ["id", "expense"],
         "warnings": ["disease is released without l, p, alpha or t"],
     }

@@ -291,7 +291,7 @@ def test_what_cannot_be_is_refused_before_any_work(connection: duckdb.DuckDBPyCo
     with pytest.raises(duckdb.Error, match=IMPOSSIBLE[option]):
         connection.execute(
             "CALL kanon.create_masked_view('v', source => 'visits', key => 'id', quasi_identifiers => ['age', 'city'], "
-            f"sensitive => ['disease'], {option}{k})"
+            f"sensitive => ['disease'], secure => false, {option}{k})"
         )
     assert connection.execute("FROM kanon.masked_views").fetchall() == []
 
@@ -306,7 +306,7 @@ def test_protected_values_count_as_their_node(connection: duckdb.DuckDBPyConnect
     connection.execute(
         "CREATE TABLE t AS SELECT i AS id, i AS age, ['a', 'b', 'a', 'flu'][1 + i % 4] AS d FROM range(16) AS r(i)"
     )
-    mask = "CALL kanon.create_masked_view('v', source => 't', key => 'id', quasi_identifiers => ['age'], k => 2, p => {p}, sensitive => {{'d': 'icd'}}, protected => {{'d': ['cancer']}})"
+    mask = "CALL kanon.create_masked_view('v', source => 't', key => 'id', quasi_identifiers => ['age'], k => 2, p => {p}, sensitive => {{'d': 'icd'}}, protected => {{'d': ['cancer']}}, secure => false)"
     with pytest.raises(duckdb.Error, match="p is 3, but d has only 2 different values to tell apart"):
         connection.execute(mask.format(p=3))
     connection.execute(mask.format(p=2))
@@ -327,7 +327,7 @@ def test_persons_are_counted_not_rows(connection: duckdb.DuckDBPyConnection) -> 
     connection.execute(
         "CREATE TABLE t AS FROM (VALUES (1, 20, 'A', 'flu'), (2, 20, 'A', 'flu'), (3, 20, 'A', 'flu'), (4, 20, 'B', 'cold'), (5, 70, 'C', 'flu'), (6, 71, 'D', 'cold'), (7, 71, 'D', 'cold')) AS t(id, age, person, illness)"
     )
-    mask = "CALL kanon.create_masked_view('{}', source => 't', key => 'id', quasi_identifiers => ['age'], k => {}, unit => 'person', independent => true)"
+    mask = "CALL kanon.create_masked_view('{}', source => 't', key => 'id', quasi_identifiers => ['age'], k => {}, unit => 'person', independent => true, secure => false)"
     with pytest.raises(duckdb.Error, match="only 4 persons: the largest possible k is 4"):
         connection.execute(mask.format("v", 5))
     assert one(connection, mask.format("v", 2))["classes"] == 2

@@ -188,26 +188,18 @@ def test_fewer_than_k_rows_hold_the_release(people: duckdb.DuckDBPyConnection) -
 
 
 @pytest.mark.surface
-def test_a_secure_view_refuses_changes_and_says_what_helps(connection: duckdb.DuckDBPyConnection) -> None:
+def test_a_secure_view_gives_up_its_safety_only_by_a_rebuild(connection: duckdb.DuckDBPyConnection) -> None:
     connection.execute(PEOPLE.format(60))
-    connection.execute(MASK.replace("secure => false,", ""))
-    first = shown(connection)
+    connection.execute(MASK.replace("secure => false,", "on_delete => 'retire',"))
     assert one(connection, REFRESH)["cause"] == "unchanged"
     change(connection, 1)
-    assert one(connection, "CALL kanon.refresh('masked', dry_run => true)")["cause"] == "dry run: refresh"
-    assert status(connection) == ("current", None)
-    for call in (REFRESH, "CALL kanon.rebuild('masked')", "CALL kanon.optimize('masked')"):
-        with pytest.raises(duckdb.Error, match=r"not built yet: CALL kanon.rebuild\('masked', secure => false\)"):
-            connection.execute(call)
-        assert shown(connection) == first
-    found, reason = status(connection)
-    assert found == "stale"
-    assert "rows inserted" in str(reason)
+    row = one(connection, REFRESH)
+    assert (row["cause"], row["vulnerable_rows"]) == ("refresh", 0)
     row = one(connection, "CALL kanon.rebuild('masked', secure => false)")
     assert any("whoever has several releases can compare them" in warning for warning in row["warnings"])
     assert_current(connection)
     change(connection, 2)
-    assert one(connection, REFRESH)["release"] == 3
+    assert one(connection, REFRESH)["release"] == 4
     assert_current(connection)
 
 
@@ -473,24 +465,23 @@ def test_refresh_all_goes_on_after_views_that_fail(connection: duckdb.DuckDBPyCo
     connection.execute("CREATE TABLE others AS FROM people")
     connection.execute(MASK)
     connection.execute(MASK.replace("'masked'", "'a_broken'").replace("'people'", "'others'"))
-    connection.execute(MASK.replace("'masked'", "'b_secure'").replace("secure => false,", ""))
-    connection.execute(MASK.replace("'masked'", "'z_few'").replace("k => 5", "k => 59"))
+    connection.execute(MASK.replace("'masked'", "'b_secure'").replace("secure => false,", "independent => true,"))
+    connection.execute(MASK.replace("'masked'", "'z_few'").replace("k => 5", "k => 59, independent => true"))
     change(connection, 1)
     connection.execute("DELETE FROM people WHERE id > 40")
     connection.execute("DROP TABLE others")
     found = connection.execute("SELECT view_name, cause, release FROM kanon.refresh_all()").fetchall()
     assert sorted(found) == [
         ("a_broken", "failed", 1),
-        ("b_secure", "failed", 1),
+        ("b_secure", "refresh", 2),
         ("masked", "refresh", 2),
         ("z_few", "held", 1),
     ]
     told = dict(connection.execute("SELECT name, status FROM kanon.masked_views").fetchall())
-    assert told == {"a_broken": "broken", "b_secure": "stale", "masked": "current", "z_few": "held"}
+    assert told == {"a_broken": "broken", "b_secure": "current", "masked": "current", "z_few": "held"}
     reasons = connection.execute("SELECT reason FROM kanon.masked_views ORDER BY name").fetchall()
     assert "others" in reasons[0][0]
-    assert "rows inserted" in reasons[1][0]
-    for view in ("a_broken", "b_secure", "z_few"):
+    for view in ("a_broken", "z_few"):
         assert len(shown(connection, view)) == 60
     assert_current(connection)
 

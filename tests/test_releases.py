@@ -415,6 +415,8 @@ def test_a_release_that_fails_its_model_is_never_visible(
     monkeypatch.setattr(from_scratch, "cluster", lambda call, settings, microdata: every_row_by_itself)
     connection.execute("CREATE TABLE t AS SELECT i AS id, i AS age FROM range(20) AS r(i)")
     with pytest.raises(duckdb.Error, match="class of 1 rows where k is 2: nothing was released"):
+        mask(connection, "['age']", ", secure => false")
+    with pytest.raises(duckdb.Error, match="people without a certificate.*nothing is released"):
         mask(connection, "['age']")
     assert connection.execute("FROM kanon.masked_views").fetchall() == []
     assert connection.execute("SELECT count(*) FROM duckdb_views() WHERE view_name = 'v'").fetchall() == [(0,)]

@@ -91,7 +91,7 @@ def test_persons_count_where_a_person_has_several_rows(connection: duckdb.DuckDB
     # A has three rows, B and C have one each, all alike; the other class has three people with two rows each
     rows = [(1, 30, "m", "a")] * 3 + [(2, 30, "m", "a"), (3, 30, "m", "b")]
     rows += [(4 + number // 2, 60, "f", "a") for number in range(6)]
-    create(connection, rows, "k => 3, unit => 'person'")
+    create(connection, rows, "k => 3, unit => 'person', secure => false")
     found = risk(connection, "'masked'")
     assert found["prosecutor_highest"] == (1 / 3, 11)
     assert found["prosecutor_average"] == (1 / 3, 11)

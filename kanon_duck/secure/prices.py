@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from kanon_duck.encoding.codes import Encoding
 
-WAITING_PRICE, RISING = 2.8, 1.15
+WAITING_PRICE, RISING = 2.5, 1.15
 """What it costs that one waits, and what that is multiplied with for each release waited."""
 
 FORCED_PRICE = 75.0

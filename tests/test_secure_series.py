@@ -65,7 +65,8 @@ def _moves_without_the_link_rule(patch: pytest.MonkeyPatch) -> None:
         known = np.count_nonzero(pool.known)
         everything = np.tile(np.arange(bounds.tuples), known)
         stops = bounds.tuples * np.arange(1, known + 1)
-        return replace(pool, allowed_stops=stops, allowed=everything)
+        plenty = np.full(len(everything), len(state.slot))
+        return replace(pool, allowed_stops=stops, allowed=everything, allowed_counts=plenty)
 
     patch.setattr(placing, "pool_of", with_everything)
 

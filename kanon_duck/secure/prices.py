@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from kanon_duck.encoding.codes import Encoding
 
-WAITING_PRICE, RISING = 2.2, 1.15
+WAITING_PRICE, RISING = 2.5, 1.15
 """What it costs that one waits, and what that is multiplied with for each release waited."""
 
 FORCED_PRICE = 75.0
@@ -42,19 +42,17 @@ def cost(
     return np.minimum(high - low, encoding.caps) @ encoding.weights.astype(np.float64)
 
 
-def in_units(
+def mean_loss(
     encoding: Encoding,
     low: NDArray[np.unsignedinteger[Any]],
     high: NDArray[np.unsignedinteger[Any]],
     people: NDArray[np.int64],
-) -> Encoding:
-    """The encoding with weights by which a row of some classes loses 1 in the mean, so that prices suit any table.
-
-    Parameters
-    ----------
-    low, high : shape (classes, width)
-    people : int64, shape (classes,)
-    """
+) -> float:
+    """Loss per row of classes with boxes of shape (classes, width) and numbers of people of shape (classes,)."""
     some = people > 0
-    unit = float(cost(encoding, low[some], high[some]) @ people[some]) / max(int(people.sum()), 1)
+    return float(cost(encoding, low[some], high[some]) @ people[some]) / max(int(people.sum()), 1)
+
+
+def in_units(encoding: Encoding, unit: float) -> Encoding:
+    """The encoding with weights that count loss in units, so that prices suit any table; unchanged if that is 0."""
     return replace(encoding, weights=(encoding.weights / unit).astype(np.float32)) if unit > 0 else encoding

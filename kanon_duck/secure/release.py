@@ -20,7 +20,7 @@ from kanon_duck.secure.people import Changes, let_movers_leave, let_return, vaca
 from kanon_duck.secure.placing import crowding, find_plan, newcomers, no_cohorts
 from kanon_duck.secure.plan import Plan, carry_out
 from kanon_duck.secure.pool import find_places
-from kanon_duck.secure.prices import HIDDEN_PRICE, PLACED_PRICE, in_units
+from kanon_duck.secure.prices import HIDDEN_PRICE, PLACED_PRICE, in_units, mean_loss
 from kanon_duck.secure.settings import SeriesSettings
 from kanon_duck.secure.splits import changed_cohorts, split_cohorts
 from kanon_duck.secure.state import NONE, SeriesState, empty_state, own_copy, with_people
@@ -91,11 +91,11 @@ def first_release(
     state.waiting[:] = 1
     if len(person):
         groups = np.unique(labels[person], return_inverse=True)[1].astype(np.int64)
+        state = replace(state, unit=mean_loss(encoding, *_boxes(encoding, person, groups)))
         if settings.effort > 0:
-            scaled = in_units(encoding, *_boxes(encoding, person, groups))
             waiting = newcomers(person, value[person], np.full(len(person), PLACED_PRICE))
             _, groups = find_places(
-                scaled, waiting, no_cohorts(encoding), bounds, HIDDEN_PRICE, crowding(settings),
+                in_units(encoding, state.unit), waiting, no_cohorts(encoding), bounds, HIDDEN_PRICE, crowding(settings),
                 settings.effort, seed, checkpoint, groups,
             )  # fmt: skip
         nowhere = np.full(len(person), NONE)
@@ -138,8 +138,10 @@ def next_release(
     """
     state = own_copy(with_people(state, encoding.rows))
     state = replace(state, release=state.release + 1)
-    people = np.bincount(state.cohort[state.held()], minlength=state.cohorts)
-    encoding = in_units(encoding, state.low, state.high, people)
+    if state.unit == 0.0:
+        people = np.bincount(state.cohort[state.held()], minlength=state.cohorts)
+        state = replace(state, unit=mean_loss(encoding, state.low, state.high, people))
+    encoding = in_units(encoding, state.unit)
     vacate(state, changes.left)
     state.waiting[changes.left] = NONE
     state.waiting[changes.arrived] = state.release

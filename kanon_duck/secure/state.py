@@ -64,6 +64,8 @@ class SeriesState:
         Release in which each took this slot; NONE likewise.
     waiting : shape (people,)
         Release since which each waits for a slot; NONE for others.
+    unit : float
+        What a row of the first release lost, which prices are counted in; 0 where that is not known.
     """
 
     release: int
@@ -82,6 +84,7 @@ class SeriesState:
     slot: Integers
     since: Integers
     waiting: Integers
+    unit: float = 0.0
 
     @property
     def slots(self) -> int:
@@ -156,7 +159,7 @@ def with_people(state: SeriesState, people: int) -> SeriesState:
 
 def own_copy(state: SeriesState) -> SeriesState:
     """A state whose arrays may be changed."""
-    return replace(state, **{field.name: getattr(state, field.name).copy() for field in fields(state)[1:]})
+    return replace(state, **{field.name: getattr(state, field.name).copy() for field in fields(state)[1:-1]})
 
 
 def with_slots(

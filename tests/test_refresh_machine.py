@@ -154,8 +154,8 @@ class MaskedTable:
         """The people of the source; without a key they are known by hashes and a number among equals."""
         names = ", ".join(self.key) or "qi_hash, other_hash, row_number() OVER (PARTITION BY qi_hash, other_hash)"
         rows = self.execute(
-            f"SELECT age, zip, city, colour, illness, ward, {names} FROM (SELECT *, hash(age, zip, city, colour) "
-            "AS qi_hash, hash(illness, ward) AS other_hash FROM t)"
+            f"SELECT age, zip, city, colour, illness, ward, {names} FROM (SELECT *, hash(age::BIGINT, zip, city, colour) "
+            "AS qi_hash, hash(illness, ward::BIGINT) AS other_hash FROM t)"
         )
         people = {row[6:]: Person(row[:4], row[4], row[5]) for row in rows}
         assert len(people) == len(rows)

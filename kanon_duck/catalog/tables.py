@@ -70,6 +70,11 @@ def tuples_table(view_number: int) -> str:
     return f"kanon_private.tuples_{view_number}"
 
 
+def series_table(view_number: int) -> str:
+    """Private table of what a secure series was begun with; one row."""
+    return f"kanon_private.series_{view_number}"
+
+
 def former_table(view_number: int) -> str:
     """Private table of codes that cohorts once held, as far as these still widen what readers see of a class."""
     return f"kanon_private.former_{view_number}"

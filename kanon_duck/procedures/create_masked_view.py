@@ -81,7 +81,9 @@ def _refuse_second_view(call: Call, settings: Settings) -> list[str]:
             f"source {settings.source} had a masked view, {_listed(dropped)}, whose releases somebody may have: "
             "whoever has both can compare them; new_series => true says that this is meant"
         )
-    return [f"whoever has releases of {_listed([name for name, _ in others])} can compare them"] if others else []
+    if not others or settings.independent:
+        return []
+    return [f"whoever has releases of {_listed([name for name, _ in others])} can compare them"]
 
 
 def _listed(names: list[str]) -> str:

@@ -20,6 +20,7 @@ from kanon_duck.catalog.tables import (
     former_table,
     members_table,
     people_table,
+    series_table,
     slots_table,
     tuples_table,
 )
@@ -105,6 +106,10 @@ def write_state(
     value : int64, shape (people,)
         Code of each person's tuple.
     """
+    if before is None or before.unit != state.unit:
+        database.execute(
+            f"CREATE OR REPLACE TABLE {series_table(view_number)} AS SELECT ?::DOUBLE AS unit", [state.unit]
+        )
     _write(database, slots_table(view_number), "slot", state, before, OF_SLOTS)
     _write(database, cohorts_table(view_number), "cohort", state, before, OF_COHORTS)
     _write_people(database, view_number, settings, state, value, before)
@@ -203,8 +208,9 @@ def read_state(
     cohort = np.concatenate([slots["cohort"][held], former[1]])
     np.minimum.at(low, cohort, codes[rows])
     np.maximum.at(high, cohort, codes[rows])
+    unit = database.value(f"SELECT unit FROM {series_table(view_number)}")
     arrays: dict[str, Any] = {**slots, **cohorts, **of_people}
-    return SeriesState(release=release, low=low, high=high, **arrays), value
+    return SeriesState(release=release, unit=unit, low=low, high=high, **arrays), value
 
 
 def slot_rows(view_number: int, settings: Settings) -> str:

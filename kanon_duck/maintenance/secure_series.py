@@ -8,6 +8,7 @@ what readers see of it.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -34,17 +35,17 @@ from kanon_duck.secure.state import NONE, SeriesState
 
 Integers = NDArray[np.int64]
 
-STEPS_PER_WAITING_PERSON = 600.0
-"""Steps of annealing for each person without a place, at medium effort."""
+STEPS_PER_WAITING_PERSON, FEW_WAITING = 150.0, 2000
+"""Steps of annealing, at medium effort, for each of so few people without a place; of more people each has fewer, since
+more of them fit together."""
 
 
 def series_settings(settings: Settings, waiting: int) -> SeriesSettings:
     """How releases treat people who leave, and those who wait, of whom there are some now."""
-    steps = STEPS_PER_WAITING_PERSON
     if isinstance(settings.effort, float):
         steps = settings.effort * STEPS_PER_SECOND / max(waiting, 1)
     else:
-        steps *= EFFORT[settings.effort]
+        steps = STEPS_PER_WAITING_PERSON * EFFORT[settings.effort] * math.sqrt(FEW_WAITING / max(waiting, FEW_WAITING))
     return SeriesSettings(settings.on_delete, settings.reserve, settings.patience, steps)
 
 

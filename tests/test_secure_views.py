@@ -17,8 +17,6 @@ import kanon_duck
 from kanon_duck.maintenance import secure_refresh
 from tests.people import one
 
-pytestmark = pytest.mark.surface
-
 ILLNESSES = ["flu", "asthma", "cancer", "diabetes"]
 WARDS = ["north", "south"]
 
@@ -219,6 +217,7 @@ def test_a_person_who_returns_is_the_same_person(tmp_path: Path) -> None:
     assert history.execute("FROM kanon.inference_channels('v')") == []
 
 
+@pytest.mark.surface
 def test_retired_classes_leave_and_come_back(tmp_path: Path) -> None:
     history = History(str(tmp_path / "people.duckdb"), seed=3)
     history.create("k => 3, sensitive => ['illness'], l => 2")
@@ -249,6 +248,7 @@ def test_models_without_a_proof_are_refused(tmp_path: Path, model: str) -> None:
     assert history.execute("FROM kanon.masked_views") == []
 
 
+@pytest.mark.surface
 def test_the_series_cannot_be_reset_by_accident(tmp_path: Path) -> None:
     history = History(str(tmp_path / "people.duckdb"), seed=2)
     options = "k => 3, sensitive => ['illness'], l => 2"
@@ -268,6 +268,7 @@ def test_the_series_cannot_be_reset_by_accident(tmp_path: Path) -> None:
     assert "whoever has releases of v can compare them" in row["warnings"]
 
 
+@pytest.mark.surface
 def test_a_view_becomes_secure_as_a_new_series_only(tmp_path: Path) -> None:
     history = History(str(tmp_path / "people.duckdb"), seed=4)
     history.create("k => 3, sensitive => ['illness'], l => 2, secure => false")
@@ -284,6 +285,7 @@ def test_a_view_becomes_secure_as_a_new_series_only(tmp_path: Path) -> None:
     assert history.execute("SELECT min(len(values)), min(candidates) FROM kanon.certificates('v')") >= [(2, 3)]
 
 
+@pytest.mark.surface
 def test_optimize_and_rebuild_stay_within_the_series(tmp_path: Path) -> None:
     history = History(str(tmp_path / "people.duckdb"), seed=5, people=120)
     history.create("k => 2, sensitive => ['illness'], l => 2, on_delete => 'counterfeit'")

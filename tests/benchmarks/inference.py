@@ -33,12 +33,17 @@ CHURN = 0.02
 """Share of the people who are deleted, and of those who change, before each batch."""
 
 WAYS = {
-    "static, mondrian (Static I)": ("static", "mondrian", 0.0),
-    "static, auto (Static I)": ("static", "auto", 0.0),
-    "append (Static II)": ("append", "auto", 0.0),
-    "incremental": ("incremental", "auto", 0.0),
-    "incremental, deletes and updates": ("incremental", "auto", CHURN),
+    "static, mondrian (Static I)": ("secure => false, maintenance => 'static', method => 'mondrian'", 0.0),
+    "static, auto (Static I)": ("secure => false, maintenance => 'static'", 0.0),
+    "append (Static II)": ("secure => false, maintenance => 'append'", 0.0),
+    "incremental": ("secure => false", 0.0),
+    "incremental, deletes and updates": ("secure => false", CHURN),
+    "secure": ("secure => true", 0.0),
+    "secure, reserve": ("secure => true, reserve => 1", 0.0),
+    "secure, deletes and updates, counterfeit": ("secure => true, on_delete => 'counterfeit'", CHURN),
+    "secure, deletes and updates, retire": ("secure => true, on_delete => 'retire'", CHURN),
 }
+"""Options of the masked view, and the share of changes."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +83,9 @@ class Released:
     ----------
     way : str
     l : int
-    release, rows, vulnerable : int
+    release, rows, waiting, counterfeits : int
+    vulnerable : int
+        People whom the releases so far, compared, tell too much of.
     vulnerable_ratio : float
         Of the rows.
     loss, seconds : float
@@ -89,6 +96,8 @@ class Released:
     l: int  # noqa: E741 - the field's name for it
     release: int
     rows: int
+    waiting: int
+    counterfeits: int
     vulnerable: int
     vulnerable_ratio: float
     loss: float
@@ -113,23 +122,29 @@ def beside_exact(series: int) -> Iterator[BesideExact]:
 def on_adult(folder: Path) -> Iterator[Released]:
     """The releases of every way to bring in the batches."""
     for diverse in DIVERSE:
-        for way, (maintenance, method, churn) in WAYS.items():
+        for way, (options, churn) in WAYS.items():
             with open_table(ADULT, folder) as connection:
                 connection.execute(f"CREATE TABLE people AS FROM adult WHERE id <= {FIRST}")
                 connection.execute(
                     "CALL kanon.create_masked_view('masked', source => 'people', key => 'id', k => 2, "
                     f"l => {diverse}, quasi_identifiers => {QUASI_IDENTIFIERS}, sensitive => ['education'], "
-                    f"method => '{method}', maintenance => '{maintenance}', secure => false)"
+                    f"{options})"
                 )
                 for batch in range(BATCHES):
                     _change(connection, batch, churn)
                     started = time.perf_counter()
-                    [(release, rows, vulnerable, loss)] = connection.execute(
-                        "SELECT release, rows, vulnerable_rows, information_loss_per_row FROM kanon.refresh('masked')"
+                    [(release, rows, waiting, counterfeits, vulnerable, loss)] = connection.execute(
+                        "SELECT release, rows, waiting, counterfeits, vulnerable_rows, information_loss_per_row "
+                        "FROM kanon.refresh('masked')"
                     ).fetchall()
                     seconds = time.perf_counter() - started
-                    yield Released(way, diverse, release, rows, vulnerable, vulnerable / rows, loss, seconds)
-            print(f"measured {way}, l = {diverse}", flush=True)
+                    yield Released(
+                        way, diverse, release, rows, waiting, counterfeits, vulnerable, vulnerable / rows, loss, seconds
+                    )
+                [(victims,)] = connection.execute(
+                    "SELECT coalesce(sum(victims), 0) FROM kanon.inference_channels('masked')"
+                ).fetchall()
+            print(f"measured {way}, l = {diverse}: {victims} victims of channels", flush=True)
 
 
 def _change(connection: Any, batch: int, churn: float) -> None:

@@ -40,6 +40,9 @@ FOLDERS = {
 }
 """Where the files are that a document may name: the tests may run beside an installed package."""
 
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
+
 NAMED_FILE = re.compile(rf"`((?:{'|'.join(FOLDERS)})/[\w./]*)`")
 
 
@@ -124,3 +127,20 @@ def test_files_that_a_document_names_exist(document: Path) -> None:
     for name in NAMED_FILE.findall(document.read_text(encoding="utf-8")):
         folder, _, path = name.partition("/")
         assert (FOLDERS[folder] / path).exists(), name
+
+
+def anchors(document: Path) -> set[str]:
+    """What a link may name behind #, for each heading of a document."""
+    text = BLOCK.sub("", document.read_text(encoding="utf-8"))
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in HEADING.findall(text)}
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document.name)
+def test_links_between_documents_lead_somewhere(document: Path) -> None:
+    for link in LINK.findall(BLOCK.sub("", document.read_text(encoding="utf-8"))):
+        if re.match(r"\w+:", link):
+            continue
+        file, _, anchor = link.partition("#")
+        target = (document.parent / file).resolve() if file else document
+        assert target.exists(), link
+        assert not anchor or anchor in anchors(target), link

@@ -145,3 +145,10 @@ def test_a_schema_of_ours_that_somebody_has_dropped_is_told(people: duckdb.DuckD
     people.execute("CREATE SCHEMA kanon")
     with pytest.raises(kanon_duck.KanonError, match="a schema kanon that kanon_duck did not make"):
         kanon_duck.install(people)
+
+
+def test_a_class_of_missing_moments_shows_nothing(people: duckdb.DuckDBPyConnection) -> None:
+    people.execute("UPDATE people SET seen = NULL WHERE id < 3")
+    people.execute(mask("{'seen': {'type': 'numeric', 'step': '1 hour'}}"))
+    missing = people.execute("SELECT DISTINCT seen, seen_max FROM masked WHERE seen_min IS NULL").fetchall()
+    assert missing == [(None, None)]

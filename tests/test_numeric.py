@@ -70,7 +70,7 @@ def steps_and_bounds(database: Database, column_type: str, step: Any, value: Any
         ("TIMESTAMP", None, "2021-03-31 12:00:00", "2021-03-31 00:00:00", "2021-04-01 00:00:00"),
         ("TIMESTAMP", "1 hour", "2021-03-31 12:30:00.5", "2021-03-31 12:00:00", "2021-03-31 13:00:00"),
         ("TIMESTAMP_NS", "1 hour", "2021-03-31 12:30:00.123456789", "2021-03-31 12:00:00", "2021-03-31 13:00:00"),
-        ("TIMESTAMP WITH TIME ZONE", "1 hour", "2021-03-31 12:30:00+02", "2021-03-31 10:00:00", "2021-03-31 11:00:00"),
+        ("TIMESTAMP WITH TIME ZONE", "1 hour", "2021-03-31 12:30:00+02", "2021-03-31 10:00:00+00", "2021-03-31 11:00:00+00"),
     ],
 )  # fmt: skip
 def test_bounds_are_exact_and_snapped_outward(

@@ -13,6 +13,7 @@ from typing import Any
 from kanon_duck.catalog.column_names import cells
 from kanon_duck.catalog.column_types import first_other_type
 from kanon_duck.catalog.settings import QuasiIdentifier, Settings, declared, hierarchies_used, read_settings
+from kanon_duck.encoding.numeric import read_step
 from kanon_duck.errors import KanonError
 from kanon_duck.privacy.models import PrivacyModel, SensitiveAttribute, read_model
 from kanon_duck.runtime import arguments as read
@@ -309,9 +310,10 @@ def _fixed(quasi_identifier: QuasiIdentifier, domains: dict[str, list[str]]) -> 
 
 def domain_widths(call: Call, view: MaskedView) -> dict[str, Fraction]:
     """How wide the domain of each numeric quasi-identifier is, in units of its type."""
-    domains = _stored_json(call, view, "domains")
+    domains, types = _stored_json(call, view, "domains"), stored_types(call, view)
+    typed = stored_call(call, view).arguments["quasi_identifiers"]
     return {
-        name: (int(ends[1]) - int(ends[0])) * Fraction(view.quasi_identifiers[name]["step"])
+        name: (int(ends[1]) - int(ends[0])) * read_step(call.database, name, types[name], typed[name]["step"]).size
         for name, ends in domains.items()
     }
 

@@ -148,16 +148,20 @@ class Step:
         """SQL for whether a value has a place in an interval whose ends the type can hold; NULL needs none."""
         conditions = []
         if self.column_type in FLOATS:
-            conditions.append(f"abs({value}) <= {float(self.size * LARGEST_FLOAT_STEPS)!r}")
+            conditions.append(f"abs({value}) / {float(self.size)!r} <= {LARGEST_FLOAT_STEPS}")
         if self.column_type in FLOATS or self.column_type in UNITS_PER_DAY:
             conditions.append(f"isfinite({value})")
-        conditions += [f"TRY({self.text(self.bound(end))}) IS NOT NULL" for end in (self.low(value), self.high(value))]
+        ends = [self.bound(end) for end in (self.low(value), self.high(value))]
+        if self.column_type in FLOATS:
+            conditions += [f"coalesce(TRY(isfinite({end})), false)" for end in ends]
+        else:
+            conditions += [f"TRY({self.text(end)}) IS NOT NULL" for end in ends]
         return f"({value} IS NULL OR ({' AND '.join(conditions)}))"
 
     def text(self, value: str) -> str:
         """SQL for the text of a bound as readers see it; a moment with a time zone is shown in UTC."""
         if self.column_type == "TIMESTAMP WITH TIME ZONE":
-            return f"concat(CAST({value} AT TIME ZONE 'UTC' AS VARCHAR), '+00')"
+            return f"(CAST({value} AT TIME ZONE 'UTC' AS VARCHAR) || '+00')"
         return f"CAST({value} AS VARCHAR)"
 
 

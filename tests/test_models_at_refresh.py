@@ -8,7 +8,8 @@ import duckdb
 import pytest
 
 from kanon_duck.errors import RefusedReleaseError
-from kanon_duck.maintenance import next_release
+from kanon_duck.maintenance import next_release, secure_refresh
+from kanon_duck.secure.certificates import UncertifiedError
 from tests.people import one
 
 PEOPLE = """
@@ -94,10 +95,10 @@ def test_what_the_check_refuses_is_clustered_from_scratch(
     connection.execute("DELETE FROM people WHERE id < 5")
     publish, refusals = next_release.publish_changes, [RefusedReleaseError("the release would have a class of 1")]
 
-    def refuse_first(*arguments: Any) -> None:
-        publish(*arguments)
+    def refuse_first(*arguments: Any) -> Any:
         if refusals:
             raise refusals.pop()
+        return publish(*arguments)
 
     monkeypatch.setattr(next_release, "publish_changes", refuse_first)
     answer = one(connection, "CALL kanon.refresh('masked')")
@@ -126,3 +127,22 @@ def test_a_view_whose_release_is_refused_is_not_current(
     assert status(connection) == ("stale", "the release would have a class of 1")
     assert connection.execute("FROM masked").fetchall() == shown
     assert_within(connection, one(connection, "CALL kanon.refresh('masked')"), 0.0)
+
+
+def test_a_secure_release_without_certificates_leaves_the_view_stale(
+    connection: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connection.execute(PEOPLE.format(60))
+    connection.execute(MASK.replace("secure => false,", "").format("disease", "l => 2"))
+    connection.execute("INSERT INTO people SELECT 100 + i, 20 + i, '1', 'new' || i % 3, 3 FROM range(12) AS r(i)")
+
+    def refuse(*_: Any, **__: Any) -> None:
+        raise UncertifiedError("1 cohorts have people without a certificate")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(secure_refresh, "continue_series", refuse)
+        with pytest.raises(duckdb.Error, match=r"without a certificate \(release 1 stays as it is\)"):
+            connection.execute("CALL kanon.refresh('masked')").fetchall()
+    assert status(connection) == ("stale", "1 cohorts have people without a certificate")
+    assert one(connection, "CALL kanon.refresh('masked')")["release"] == 2
+    assert status(connection) == ("current", None)

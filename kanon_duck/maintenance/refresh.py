@@ -119,8 +119,12 @@ def refresh(call: Call, view: MaskedView, dry_run: bool) -> Row:
 
 
 def _refresh_from_scratch(call: Call, view: MaskedView, dry_run: bool, started: float) -> Row:
-    """The row of the next release where the one that was made first has been refused: all rows are clustered anew."""
+    """The row of the next release where the one that was made first has been refused.
+
+    All rows are clustered anew; a secure series goes on from what the database has of it.
+    """
     call.begin_again()
+    put_back(call, view, dry_run)
     try:
         return _refresh(call, view, dry_run, started, from_scratch=True)
     except RefusedReleaseError as error:

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_duck.errors import KanonError
+from kanon_duck.errors import RefusedReleaseError
 from kanon_duck.kernels.atoms import in_lists
 from kanon_duck.kernels.secure_values import count_values, list_values
 from kanon_duck.secure.bounds import Bounds
@@ -39,7 +39,7 @@ RULES = ("permutation", "company", "move")
 """Names of the rules, by code."""
 
 
-class UncertifiedError(KanonError):
+class UncertifiedError(RefusedReleaseError):
     """A release that would have been published has people without a certificate."""
 
 

@@ -210,7 +210,7 @@ def read_settings(call: Call, known: Mapping[str, str] | None = None) -> Setting
         independent=read.boolean(given, "independent", False),
         on_delete=_on_delete(given, secure),
         reserve=_reserve(given, secure),
-        patience=read.integer(given, "patience", PATIENCE, 0),
+        patience=_patience(given, secure),
         seed=read.integer(given, "seed", 0, 0),
         allow_unsafe_keep=read.columns(given, "allow_unsafe_keep", keep, "kept column"),
     )
@@ -262,6 +262,14 @@ def _reserve(given: read.Arguments, secure: bool) -> float:
     if value and not secure:
         raise KanonError(f"reserve is {read.shown(value)}, which only a secure masked view can have: leave it out")
     return float(value)
+
+
+def _patience(given: read.Arguments, secure: bool) -> int:
+    """Releases that a person may wait for a better place."""
+    patience = read.integer(given, "patience", PATIENCE, 0)
+    if patience != PATIENCE and not secure:
+        raise KanonError(f"patience is {patience}, which only a secure masked view can have: leave it out")
+    return patience
 
 
 def _check_secure(settings: Settings) -> None:

@@ -102,7 +102,7 @@ def release_from_scratch(
     row, losses = describe_release(database, view_number, settings, release, cause, counts)
     all_warnings += [*encoded.warnings, *warnings, *_costly(losses, row["rows"])]
     if settings.secure:
-        row["vulnerable_rows"] = 0  # everybody of the release has a certificate
+        row["vulnerable_rows"] = 0 if release == 1 else None  # of a new series, earlier releases are not looked at
     else:
         row["vulnerable_rows"], uncounted = count_vulnerable(call, view_number, settings, release, near=False)
         all_warnings += uncounted

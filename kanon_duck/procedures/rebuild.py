@@ -229,8 +229,8 @@ def _refuse_other_columns(call: Call, view: MaskedView, settings: Settings) -> N
             )
     if settings.has_counterfeits != view.has_counterfeits:
         raise KanonError(
-            "on_delete and reserve would make released rows of nobody, or end them, and so change the columns that "
-            "readers know, by weight: make another masked view"
+            "secure, on_delete or reserve would make released rows of nobody, or end them, and so change the columns "
+            "that readers know, by weight: make another masked view"
         )
     for each in settings.quasi_identifiers:
         if (each.hierarchy is None) != (view.quasi_identifiers[each.name]["type"] == "numeric"):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,7 +9,7 @@ from kanon_duck.encoding.codes import Encoding
 from kanon_duck.kernels.secure_pool import ALWAYS, IF_NEW
 from kanon_duck.runtime.parallel import Checkpoint
 from kanon_duck.secure.bounds import Bounds
-from kanon_duck.secure.certificates import Offer, examine_links, offer, roots, sound_cohorts
+from kanon_duck.secure.certificates import examine_links, offer, roots, sound_cohorts
 from kanon_duck.secure.people import claimed, sound_daughters_of
 from kanon_duck.secure.plan import Plan
 from kanon_duck.secure.pool import Open, Waiting, find_places
@@ -66,44 +64,7 @@ def find_plan(
         state, person, value[person], known, np.where(cohort >= 0, number, NONE), empties, ways_in, hiding
     )
     placed = (group >= 0) | (slot != NONE) | (witness != NONE)
-    plan = Plan(person, number, slot, witness)
-    tired = np.flatnonzero(~placed & (state.release - state.waiting[person] >= settings.patience))
-    if settings.hides or not len(tired) or not sound.any():
-        return plan.take(placed)
-    # a group of its own for each, with counterfeits
-    placed[tired] = True
-    number[tired] = group.max(initial=-1) + 1 + np.arange(len(tired))
-    which, counterfeits = company_of_counterfeits(state, bounds, sound, offered, former[~stuck][tired])
-    return replace(plan.take(placed), counterfeit_group=number[tired][which], counterfeit_value=counterfeits)
-
-
-def company_of_counterfeits(
-    state: SeriesState, bounds: Bounds, sound: NDArray[np.bool_], offered: Offer, former: Integers
-) -> tuple[Integers, Integers]:
-    """Values of counterfeits with which people make up groups of their own.
-
-    They are those that the cohort of each one's former slot offers, each once, and as many more as k rows take: so what
-    was possible for the person stays possible. Who was in no release takes those of the smallest sound cohort.
-
-    Parameters
-    ----------
-    former : int64, shape (people,)
-        Slot that each held last, or NONE.
-
-    Returns
-    -------
-    which, value : int64, shape (counterfeits,)
-        Whose each is, and its value.
-    """
-    rows = np.bincount(offered.keys // bounds.tuples, offered.counts, minlength=state.cohorts)
-    smallest = int(np.argmin(np.where(sound, rows, np.inf)))
-    which, value, count = offered.expanded(np.where(former != NONE, state.cohort[former], smallest))
-    different = np.bincount(which, minlength=len(former))
-    more = count - 1
-    before = np.cumsum(more) - more
-    before -= before[(np.cumsum(different) - different)[which]]
-    times = 1 + np.clip(np.maximum(bounds.k - different, 0)[which] - before, 0, more)
-    return np.repeat(which, times), np.repeat(value, times)
+    return Plan(person, number, slot, witness).take(placed)
 
 
 def crowding(settings: SeriesSettings) -> float:

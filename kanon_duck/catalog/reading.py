@@ -45,6 +45,25 @@ def readers(call: Call, view: MaskedView) -> list[str]:
     return [name for name in names if _views_read(call, _view(call, name), [view.name])]
 
 
+def views_over(call: Call, source: str) -> list[tuple[str, bool]]:
+    """Names of the masked views over a source, and whether each was dropped.
+
+    Sources are the same where they are spelled alike, or read the same tables, whatever views, macros or queries
+    stand between.
+    """
+    tables = _tables_read(call, source)
+    found = call.database.rows(
+        "SELECT view.name, view.dropped_at IS NOT NULL, settings.source, settings.caller_schema "
+        "FROM kanon_private.masked_views AS view JOIN kanon_private.settings AS settings "
+        "USING (view_number, settings_version) ORDER BY view.name"
+    )
+    return [
+        (name, dropped)
+        for name, dropped, other, schema in found
+        if other.lower() == source.lower() or (tables and tables == _tables_read(replace(call, schema=schema), other))
+    ]
+
+
 def _view(call: Call, name: str) -> MaskedView:
     return find_view(replace(call, arguments={"view_name": name}, schema="main"))
 
@@ -52,16 +71,21 @@ def _view(call: Call, name: str) -> MaskedView:
 def _views_read(call: Call, view: MaskedView, names: list[str]) -> list[str]:
     """Those of some masked views that the source of one reads; none where the source cannot be read any more."""
     stored = stored_call(call, view)
+    tables = _tables_read(stored, stored.arguments["source"])
+    return [name for name in names if f"{call.catalog}.kanon_released.{name}" in tables]
+
+
+def _tables_read(call: Call, source: str) -> set[str]:
+    """The tables that a source reads; none where it cannot be read any more."""
     try:
-        query = read_source(stored, stored.arguments["source"], "source")
+        query = read_source(call, source, "source")
         call.database.execute("SET explain_output = 'all'")
-        with stored.in_callers_schema():
+        with call.in_callers_schema():
             plans = call.database.rows(f"EXPLAIN (FORMAT json) {query.sql(dialect='duckdb')}")
     except KanonError:
         call.use_our_schemas()
-        return []
-    tables = set(_tables(json.loads(dict(plans)["logical_plan"])))
-    return [name for name in names if f"{call.catalog}.kanon_released.{name}" in tables]
+        return set()
+    return set(_tables(json.loads(dict(plans)["logical_plan"])))
 
 
 def _tables(nodes: list[dict[str, Any]]) -> Iterator[str]:

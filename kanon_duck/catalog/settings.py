@@ -281,6 +281,12 @@ def _check_secure(settings: Settings) -> None:
         name for name in ("entropy_l", "recursive_cl", "alpha", "t", "unit") if getattr(model, name) is not None
     ]
     unproved += ["protected"] * any(each.protected for each in model.attributes)
+    for name in [*settings.sensitive, *settings.keep]:
+        if "INTERVAL" in settings.columns[name]:
+            raise KanonError(
+                f"column {name} is {settings.columns[name]}, of which DuckDB compares different values as equal, so "
+                "that nothing could be proved: cast it in the source, or accept secure => false"
+            )
     if settings.method == FULL_DOMAIN:
         raise KanonError(
             f"method is {read.shown(settings.method)}, which makes all classes anew at every refresh and so cannot be "

@@ -144,16 +144,6 @@ def declared_model(database: Database, view: MaskedView, release: int) -> Privac
     return read_model(json.loads(arguments, object_hook=_read_decimal), attributes, unit)
 
 
-def views_over(database: Database, source: str) -> list[tuple[str, bool]]:
-    """Names of the masked views over a source, and whether each was dropped."""
-    return database.rows(
-        "SELECT DISTINCT view.name, view.dropped_at IS NOT NULL AS dropped FROM kanon_private.masked_views AS view "
-        "JOIN kanon_private.settings AS settings USING (view_number, settings_version) "
-        "WHERE lower(settings.source) = lower(?) ORDER BY dropped, view.name",
-        [source],
-    )
-
-
 def record_view(database: Database, view_number: int, settings: Settings) -> None:
     """Write a new masked view into the catalog."""
     schema, view = settings.view

@@ -23,11 +23,16 @@ class LeastPossible:
     codes : int64, shape (values,), or None
         The value of the attribute in each tuple.
     least : int
+    alike : bool
+        Whether rows with equal values count as alike: all of them may then be a person's, also where it is known how
+        many people of a set have the value. This is how secure releases are proved safe; else only as many rows count
+        as people of the set have.
     """
 
     attribute: str | None
     codes: Integers | None
     least: int
+    alike: bool = False
 
 
 @dataclass(frozen=True)
@@ -42,12 +47,15 @@ class Cells:
         The sets that each lies in.
     known : Sets
         Values, rows that may be theirs, and bounds.
+    alike : int64, or None
+        Rows with each value, where those that are known to be others' count too; None: as in ``known``.
     """
 
     sizes: Integers
     set_stops: Integers
     sets: Integers
     known: Sets
+    alike: Integers | None = None
 
     def __len__(self) -> int:
         """Number of cells."""
@@ -102,14 +110,15 @@ def tightened(cells: Cells, links: Integers, known: Sets) -> Cells:
     )
     counts = np.where(settled, low, cells.known.counts)
     left = Sets(stops, cells.known.values[stays], counts[stays], low[stays], high[stays])
-    return Cells(cells.sizes, cells.set_stops, cells.sets, left)
+    return Cells(cells.sizes, cells.set_stops, cells.sets, left, cells.known.counts[stays])
 
 
 def candidates(cells: Cells, requirement: LeastPossible) -> Integers:
     """How many rows, or values of an attribute, may still be those of a person of each cell."""
     cell, codes = cells.cell(), requirement.codes
     if codes is None:
-        return np.bincount(cell, cells.known.counts, len(cells)).astype(np.int64)
+        rows = cells.alike if requirement.alike and cells.alike is not None else cells.known.counts
+        return np.bincount(cell, rows, len(cells)).astype(np.int64)
     several = int(codes.max(initial=0)) + 1
     distinct = np.unique(cell * several + codes[cells.known.values])
     return np.bincount(distinct // several, minlength=len(cells))

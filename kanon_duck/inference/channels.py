@@ -77,7 +77,7 @@ def channels(
     found = [channel for requirement, own in each for channel in _single(series, requirement, own)]
     collected: list[Findings] = []
     for comparison in compared:
-        collected.append(findings(comparison))
+        collected.append(findings(comparison, any(each.alike for each in requirements)))
         found += [channel for requirement, own in each for channel in _between(comparison, requirement, own)]
     conclusion = conclude(series, collected)
     found += [channel for requirement, own in each for channel in _of_all(series, conclusion, requirement, own)]
@@ -92,7 +92,7 @@ def vulnerable(series: Series, requirements: list[LeastPossible], compared: Iter
     found = np.zeros(series.people, bool)
     collected: list[Findings] = []
     for comparison in compared:
-        collected.append(findings(comparison))
+        collected.append(findings(comparison, any(each.alike for each in requirements)))
         for requirement in requirements:
             few = candidates(comparison.concluded, requirement) < requirement.least
             found[comparison.people[few[comparison.cell_of_people()]]] = True

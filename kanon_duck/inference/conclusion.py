@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -44,9 +44,17 @@ class Findings(NamedTuple):
     person: Integers
 
 
-def findings(comparison: Comparison) -> Findings:
-    """What a comparison tells, to be put together with what others tell."""
+def findings(comparison: Comparison, alike: bool = False) -> Findings:
+    """What a comparison tells, to be put together with what others tell.
+
+    Parameters
+    ----------
+    alike : bool
+        Whether rows with equal values count as alike, see `LeastPossible`.
+    """
     cells = comparison.concluded
+    if alike and cells.alike is not None:
+        cells = replace(cells, known=replace(cells.known, counts=cells.alike))
     chosen = np.bincount(cells.cell(), cells.known.low, len(cells)) > 0
     chosen |= np.diff(cells.known.stops, prepend=0) < np.diff(comparison.compared.known.stops, prepend=0)
     of_people = comparison.cell_of_people()

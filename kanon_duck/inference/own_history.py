@@ -78,7 +78,7 @@ class OwnSeries:
     codes: dict[str, Integers]
 
 
-def requirements(model: PrivacyModel, codes: dict[str, Integers]) -> list[LeastPossible]:
+def requirements(model: PrivacyModel, codes: dict[str, Integers], secure: bool) -> list[LeastPossible]:
     """What every set of people that can be told apart must have: rows, and values of each sensitive attribute.
 
     Models on frequencies and distances are not looked at; nodes that stand for several values are not either. Where
@@ -87,7 +87,7 @@ def requirements(model: PrivacyModel, codes: dict[str, Integers]) -> list[LeastP
     """
     if not codes:
         return []
-    found = [LeastPossible(None, None, model.k)]
+    found = [LeastPossible(None, None, model.k, alike=secure)]
     least = max(model.l or 0, model.p or 0)
     if least:
         found += [LeastPossible(attribute.name, codes[attribute.name], least) for attribute in model.attributes]
@@ -361,7 +361,7 @@ def count_vulnerable(
     stays = read_stays(database, view_number, settings, release, near_by)
     known = series_of_stays([*settings.sensitive, *settings.keep], [(release, stays.columns)])
     compared = comparisons(known.series, [release - 1] if near else None, call.checkpoint)
-    found = vulnerable(known.series, requirements(settings.model, known.codes), compared)
+    found = vulnerable(known.series, requirements(settings.model, known.codes, settings.secure), compared)
     if not near:
         database.execute(f"DELETE FROM {table}")
     database.register("found", pa.table({"person": numbers(known.person[found])}))

@@ -58,7 +58,11 @@ def read_views(call: Call, names: list[str]) -> tuple[Series, Names, list[LeastP
         k=max(settings.model.k for _, settings in found),
         l=max(max(settings.model.l or 0, settings.model.p or 0) for _, settings in found) or None,
     )
-    return known.series, names_of(known, written), requirements(strictest, known.codes)
+    return (
+        known.series,
+        names_of(known, written),
+        requirements(strictest, known.codes, all(settings.secure for _, settings in found)),
+    )
 
 
 def refuse_strangers(view: MaskedView, settings: Settings) -> None:

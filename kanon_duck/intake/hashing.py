@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from kanon_duck.catalog.columns import private_names
@@ -11,6 +12,12 @@ NO_HASH = "CAST(0 AS UBIGINT)"
 
 SIGNED = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT")
 """Types that are hashed as a BIGINT; numbers that have no sign have its hashes already."""
+
+MISHASHED = ("HUGEINT", "UHUGEINT", "INTERVAL")
+"""Types of which DuckDB gives different values the same hash: 0 and -1, or a month and a day."""
+
+LONGEST_DECIMAL = 18
+"""Digits of the longest decimals that are not among them."""
 
 NESTED = ("STRUCT", "MAP", "UNION", "VARIANT")
 """How the names of types begin whose values hold others; those of lists and arrays end in ]."""
@@ -26,7 +33,7 @@ def hash_of(columns: Sequence[tuple[str, str]]) -> str:
     """SQL for the hash of columns, given with their types, by DuckDB's own function whatever macros the caller has.
 
     That function gives different lists and structs the same hash, an empty list and NULL among them. So values that
-    hold others take part with their texts as well.
+    hold others take part with their texts as well. Values of some long types take part as texts alone.
 
     Guarantee: a value keeps its hash when its column gets a wider type (see `kanon_duck.catalog.column_types`).
     DuckDB's own would not: it takes an ENUM's place in its list, and bytes of negative numbers.
@@ -39,6 +46,9 @@ def hash_of(columns: Sequence[tuple[str, str]]) -> str:
 def _as_hashed(column: str, kind: str) -> str:
     """SQL for a column as it is hashed."""
     if kind.startswith("ENUM(") and not kind.endswith("]"):
+        return f"CAST({column} AS VARCHAR)"
+    digits = re.fullmatch(r"DECIMAL\((\d+),\d+\)", kind)
+    if kind in MISHASHED or (digits is not None and int(digits[1]) > LONGEST_DECIMAL):
         return f"CAST({column} AS VARCHAR)"
     return f"CAST({column} AS BIGINT)" if kind in SIGNED else column
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from kanon_duck.catalog.reading import views_over
 from kanon_duck.catalog.settings import Settings, read_settings, standing_warnings
 from kanon_duck.catalog.views import (
     next_view_number,
@@ -11,7 +12,6 @@ from kanon_duck.catalog.views import (
     record_view,
     refuse_taken,
     release_row,
-    views_over,
 )
 from kanon_duck.errors import KanonError
 from kanon_duck.intake.kept_columns import check_kept
@@ -67,7 +67,7 @@ def _refuse_second_view(call: Call, settings: Settings) -> list[str]:
     KanonError
         With the other views.
     """
-    others = views_over(call.database, settings.source)
+    others = views_over(call, settings.source)
     standing = [name for name, dropped in others if not dropped]
     dropped = [name for name, dropped in others if dropped]
     new_series = read.boolean(call.arguments, "new_series", False)

@@ -7,9 +7,10 @@ from typing import Any
 from sqlglot import exp
 
 from kanon_duck.catalog.keys import read_key
+from kanon_duck.catalog.reading import views_over
 from kanon_duck.catalog.settings import Settings
 from kanon_duck.catalog.tables import changes_table, members_table, stays_table
-from kanon_duck.catalog.views import MaskedView, find_view, record_first_release, stored_settings, views_over
+from kanon_duck.catalog.views import MaskedView, find_view, record_first_release, stored_settings
 from kanon_duck.errors import KanonError
 from kanon_duck.release.history import forget_before
 from kanon_duck.release.stays import Erased, erase_person, has_history
@@ -109,7 +110,7 @@ def _refuse_member(call: Call, view: MaskedView, key: list[str]) -> None:
 
 def _of_person(call: Call, view: MaskedView, settings: Settings, erased: Erased) -> str:
     """What is weaker now, and where the person may still be."""
-    others = [f"{name} (dropped)" if dropped else name for name, dropped in views_over(call.database, settings.source)]
+    others = [f"{name} (dropped)" if dropped else name for name, dropped in views_over(call, settings.source)]
     others = [name for name in others if name != view.name]
     also = f"; other masked views over this source keep their own history: {', '.join(others)}" if others else ""
     if not erased.rows:

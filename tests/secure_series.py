@@ -140,7 +140,7 @@ def _publish(outcome: Outcome, release: Release, value: np.ndarray) -> None:
     classes = state.classes()
     for number in np.unique(classes[classes != NONE]):
         people = np.flatnonzero(classes == number)
-        rows = state.value[state.cohort == number]
+        rows = state.value[(state.cohort == number) & ~state.gone()]
         assert not np.any(value[people] != state.value[state.slot[people]])
         outcome.releases.add(state.release, people.tolist(), rows.tolist())
     outcome.waiting += int(np.count_nonzero(release.reason))

@@ -28,7 +28,7 @@ from kanon_duck.intake.hashing import hash_of, person, tuple_hash, typed_columns
 from kanon_duck.runtime.arrow import numbers
 from kanon_duck.runtime.database import Database
 from kanon_duck.secure.bounds import Bounds
-from kanon_duck.secure.state import NOBODY, NONE, SeriesState
+from kanon_duck.secure.state import NOBODY, NONE, STILL, SeriesState
 
 Integers = NDArray[np.int64]
 
@@ -218,7 +218,8 @@ def slot_rows(view_number: int, settings: Settings) -> str:
     own = "".join(f", {name}" for name in private_names(settings, "sensitive", "kept"))
     return (
         f"(SELECT cohort AS class, holder <> {NOBODY} AS is_held{own} FROM {slots_table(view_number)} "
-        f"JOIN {tuples_table(view_number)} USING (value))"
+        f"JOIN {tuples_table(view_number)} USING (value) "
+        f"WHERE holder <> {NOBODY} OR empty_until = {STILL})"
     )
 
 

@@ -30,7 +30,7 @@ from kanon_duck.errors import KanonError
 from kanon_duck.kernels.atoms import in_lists
 from kanon_duck.kernels.secure_values import count_values, list_values
 from kanon_duck.secure.bounds import Bounds
-from kanon_duck.secure.state import NONE, SeriesState
+from kanon_duck.secure.state import NONE, STILL, SeriesState
 
 Integers = NDArray[np.int64]
 
@@ -203,6 +203,19 @@ def examine_links(state: SeriesState, bounds: Bounds, offered: Offer, static: ND
     return Links(slots, group, stops, pairs % bounds.tuples, rows, sound)
 
 
+def gone_rightly(state: SeriesState, slots: Integers) -> NDArray[np.bool_]:
+    """Which slots that were taken away went beside a witness that was there as long as they, or brought them.
+
+    Guarantee: of those taken away in the present release, the holder of the witness changes in it.
+    """
+    witness = state.witness[slots]
+    right = witness != NONE
+    witness = np.maximum(witness, 0)
+    right &= state.born[witness] <= state.born[slots]
+    new = state.empty_until[slots] == state.release
+    return right & ~(new & unchanged(state, witness)) & ~state.gone()[witness]
+
+
 @dataclass(frozen=True)
 class Failures:
     """What is not sound in a state.
@@ -242,6 +255,8 @@ def failures(state: SeriesState, bounds: Bounds) -> Failures:
     bad[state.cohort[apart]] = True
     new = np.flatnonzero((state.witness != NONE) & (state.born == state.release))
     bad[state.cohort[new[unchanged(state, state.witness[new])]]] = True
+    gone = np.flatnonzero(state.gone())
+    bad[state.cohort[gone[~gone_rightly(state, gone)]]] = True
     links = examine_links(state, bounds, offered, static)
     bad[state.cohort[links.slots[~links.sound[links.group]]]] = True
     return Failures(np.flatnonzero(bad))
@@ -342,8 +357,10 @@ def assignment(state: SeriesState, bounds: Bounds, person: int, value: int) -> d
         return given
     static = state.static()
 
-    def give(slot: int, new: int, since: int = NONE) -> None:
-        for each in np.flatnonzero((state.slot == slot) & (state.since >= since)):
+    gone = state.gone()
+
+    def give(slot: int, new: int, since: int = NONE, until: int = STILL) -> None:
+        for each in np.flatnonzero((state.slot == slot) & (state.since >= since) & (state.since < until)):
             given[int(each)] = int(new)
 
     def partner(cohort: int, wanted: int) -> int:
@@ -366,5 +383,5 @@ def assignment(state: SeriesState, bounds: Bounds, person: int, value: int) -> d
         if value != state.value[witness]:
             exchange(witness, partner(state.cohort[witness], value))
         give(slot, value)
-        give(witness, state.value[slot], state.born[slot])
+        give(witness, state.value[slot], state.born[slot], state.empty_until[slot] if gone[slot] else STILL)
     return given

@@ -12,6 +12,7 @@ from kanon_duck.kernels.secure_pool import ALWAYS, IF_NEW
 from kanon_duck.runtime.parallel import Checkpoint
 from kanon_duck.secure.bounds import Bounds
 from kanon_duck.secure.certificates import Offer, examine_links, offer, roots, sound_cohorts
+from kanon_duck.secure.departures import what_goes
 from kanon_duck.secure.people import claimed, sound_daughters_of
 from kanon_duck.secure.plan import Plan
 from kanon_duck.secure.pool import Open, Waiting, find_places
@@ -38,8 +39,8 @@ def find_plan(
     settings: SeriesSettings,
     seed: int,
     checkpoint: Checkpoint,
-) -> Plan:
-    """Find slots for those who wait."""
+) -> tuple[Plan, Integers]:
+    """Find slots for those who wait; returned with the doors that they were found by."""
     person = np.flatnonzero(state.waiting != NONE)
     static = state.static()
     planned = static.copy()
@@ -56,6 +57,7 @@ def find_plan(
     hiding = state.hiding(settings.hides)
     empties = empty_slots(state, hiding)
     ways_in = doors(state, empties, planned)
+    empties = empties[np.lexsort((filling_rank(state, empties, ways_in, hiding), state.value[empties], state.cohort[empties]))]
     cohorts = open_cohorts(state, empties, ways_in, hiding, bounds, root, planned)
     cohort, group = find_places(
         encoding, waiting, cohorts, bounds, HIDDEN_PRICE, crowding(settings), settings.effort, seed, checkpoint
@@ -69,12 +71,13 @@ def find_plan(
     plan = Plan(person, number, slot, witness)
     tired = np.flatnonzero(~placed & (state.release - state.waiting[person] >= settings.patience))
     if settings.hides or not len(tired) or not sound.any():
-        return plan.take(placed)
+        return plan.take(placed), ways_in
     # a group of its own for each, with counterfeits
     placed[tired] = True
     number[tired] = group.max(initial=-1) + 1 + np.arange(len(tired))
     which, counterfeits = company_of_counterfeits(state, bounds, sound, offered, former[~stuck][tired])
-    return replace(plan.take(placed), counterfeit_group=number[tired][which], counterfeit_value=counterfeits)
+    filled_up = replace(plan.take(placed), counterfeit_group=number[tired][which], counterfeit_value=counterfeits)
+    return filled_up, ways_in
 
 
 def company_of_counterfeits(
@@ -112,9 +115,15 @@ def crowding(settings: SeriesSettings) -> float:
 
 
 def empty_slots(state: SeriesState, hiding: NDArray[np.bool_]) -> Integers:
-    """Slots of living cohorts that somebody left, by cohort and value; first those that hide the cohort."""
-    slots = np.flatnonzero(~state.held() & ~state.reserve() & state.living()[state.cohort])
+    """Slots of living cohorts that nobody holds, by cohort and value; first those that hide the cohort."""
+    slots = np.flatnonzero(~state.held() & ~state.reserve() & ~state.gone() & state.living()[state.cohort])
     return slots[np.lexsort((slots, ~hiding[slots], state.value[slots], state.cohort[slots]))]
+
+
+def filling_rank(state: SeriesState, empties: Integers, ways_in: Integers, hiding: NDArray[np.bool_]) -> Integers:
+    """Which of the empty slots with one value are filled first: those that cannot be witnesses."""
+    usable = np.isin(empties, ways_in)
+    return 4 * ~hiding[empties] + 2 * usable + (usable & state.witnesses()[empties])
 
 
 def doors(state: SeriesState, empties: Integers, planned: NDArray[np.bool_]) -> Integers:
@@ -146,7 +155,7 @@ def choose_slots(
     person, value, known, cohort : shape (n,)
         Who is to come into which cohort, NONE for others.
     empties : int64
-        The slots that may be filled.
+        The slots that may be filled, by cohort and value, and as they are to be filled.
     ways_in : int64
         Those that are `doors`.
     hiding : bool, shape (slots,)
@@ -164,9 +173,6 @@ def choose_slots(
     usable[ways_in] = True
     tuples = int(max(value.max(), state.value.max())) + 1
     witnesses = state.witnesses()
-    # slots that cannot be witnesses are filled first, people who were never in a release fill the others
-    rank = 4 * ~hiding[empties] + 2 * usable[empties] + (usable[empties] & witnesses[empties])
-    empties = empties[np.lexsort((rank, state.value[empties], state.cohort[empties]))]
     key = state.cohort[empties] * tuples + state.value[empties]
     comes = comes[np.lexsort((~known[comes], value[comes], cohort[comes]))]
     wanted = cohort[comes] * tuples + value[comes]
@@ -180,7 +186,7 @@ def choose_slots(
     usable[taken[known[comes[fits]]]] = False
     filled = np.zeros(state.slots, bool)
     filled[taken] = True
-    candidates = ways_in[usable[ways_in]]
+    candidates = ways_in[usable[ways_in] & (filled[ways_in] | ~hiding[ways_in])]
     candidates = candidates[np.lexsort((~witnesses[candidates], filled[candidates], state.cohort[candidates]))]
     of_cohort = np.full(state.cohorts, NONE)
     of_cohort[state.cohort[candidates[::-1]]] = candidates[::-1]
@@ -258,6 +264,8 @@ def open_cohorts(
         np.searchsorted(state.cohort[empties], numbers, side="right"),
         state.value[empties],
         hiding[empties],
+        np.isin(empties, ways_in),
+        what_goes(state, bounds, static, empties, ways_in),
         savings(state, empties, ways_in),
         takes[numbers],
         np.cumsum(np.bincount(which, minlength=len(numbers))),
@@ -282,4 +290,4 @@ def no_cohorts(encoding: Encoding) -> Open:
     none = np.empty(0, np.int64)
     box = encoding.codes[:0]
     never = np.empty(0, bool)
-    return Open(none, none, none, none, box, box, none, none, never, np.empty(0), none, none, none, none)
+    return Open(none, none, none, none, box, box, none, none, never, never, none, np.empty(0), none, none, none, none)

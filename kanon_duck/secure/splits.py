@@ -85,7 +85,7 @@ def daughters(
     Guarantee: the values of those who part are among those that the cohort offers.
     """
     offered = offer(state, bounds)
-    company = (state.witness != NONE) & (changed & state.living())[state.cohort]
+    company = (state.witness != NONE) & ~state.gone() & (changed & state.living())[state.cohort]
     slots = np.flatnonzero(company)
     witness = state.witness[slots]
     may = (state.born[slots] >= state.empty_from[witness]) & (state.born[slots] <= state.empty_until[witness])

@@ -41,14 +41,16 @@ class SeriesState:
         Code of the whole tuple of sensitive and kept values.
     cohort : shape (slots,)
     witness : shape (slots,)
-        NONE for a base slot; of a company slot, the base slot of the same cohort beside which it came.
+        NONE for a base slot; of a company slot, the base slot of the same cohort beside which it came; of one that was
+        taken away, the base slot beside which it went.
     born : shape (slots,)
         Release that the slot was first shown in.
     holder : shape (slots,)
         Person, or NOBODY.
     empty_from, empty_until : shape (slots,)
         The last time when the slot's holder changed: first release without its last holder, and first release with its
-        new one; equal where one took over from the other, STILL if nobody has, NONE if the holder never changed.
+        new one; equal where one took over from the other, STILL if nobody has, NONE if the holder never changed. Of a
+        slot that nobody holds, a release that it is empty until is the first without the slot: it was taken away.
     link : shape (slots,)
         Slots that somebody has held one after the other are linked, and so is whatever is linked with these: their
         least number. A slot is *static* where it is linked with no other.
@@ -111,6 +113,10 @@ class SeriesState:
         found[self.origin[self.origin != NONE]] = True
         return found
 
+    def gone(self) -> NDArray[np.bool_]:
+        """Which slots have been taken away."""
+        return ~self.held() & (self.empty_until != STILL)
+
     def never_held(self) -> NDArray[np.bool_]:
         """Which slots have been empty from the start: counterfeits, which keep no cohort from being shown."""
         return (self.empty_from == self.born) & (self.empty_until == STILL)
@@ -124,7 +130,7 @@ class SeriesState:
 
     def hiding(self, hides: bool) -> NDArray[np.bool_]:
         """Which slots keep their cohort from being shown: those that somebody left, if empty slots hide."""
-        return hides & ~self.held() & ~self.never_held()
+        return hides & ~self.held() & ~self.never_held() & ~self.gone()
 
     def living(self) -> NDArray[np.bool_]:
         """Which cohorts somebody is in: the others are never shown again."""

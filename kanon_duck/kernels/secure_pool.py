@@ -333,7 +333,9 @@ def cohort_loss(pool, cohorts, members, host, size, guidance):
             row = load(pool.codes, members[host, position], lane)
             low, high = minimum(low, row), maximum(high, row)
         cost += weigh(low, high, pool.caps, pool.weights, lane)
-    return (cohorts.people[host] + size) * cost + left
+    people = cohorts.people[host] + size
+    more = size - fills  # who comes beside those who fill slots makes the class larger
+    return people * (cost + pool.crowding * more) + pool.crowding * more * (people - more) + left
 
 
 @njit(**INNER)

@@ -28,11 +28,11 @@ from kanon_duck.intake.hashing import hash_of, person, tuple_hash, typed_columns
 from kanon_duck.runtime.arrow import numbers
 from kanon_duck.runtime.database import Database
 from kanon_duck.secure.bounds import Bounds
-from kanon_duck.secure.state import NOBODY, NONE, STILL, SeriesState
+from kanon_duck.secure.state import NOBODY, NONE, SeriesState
 
 Integers = NDArray[np.int64]
 
-OF_SLOTS = ("value", "cohort", "witness", "born", "holder", "empty_from", "empty_until", "link")
+OF_SLOTS = ("value", "cohort", "witness", "born", "holder", "empty_from", "empty_until", "beside", "link")
 OF_COHORTS = ("origin", "shown")
 OF_PEOPLE = ("slot", "since", "waiting")
 """Arrays of the state by what they are indexed by; boxes follow from the codes of those who hold, and held, slots."""
@@ -219,7 +219,7 @@ def slot_rows(view_number: int, settings: Settings) -> str:
     return (
         f"(SELECT cohort AS class, holder <> {NOBODY} AS is_held{own} FROM {slots_table(view_number)} "
         f"JOIN {tuples_table(view_number)} USING (value) "
-        f"WHERE holder <> {NOBODY} OR empty_until = {STILL})"
+        f"WHERE beside = {NONE})"
     )
 
 

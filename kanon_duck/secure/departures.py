@@ -47,7 +47,7 @@ def what_goes(
     goes_with = np.full(state.slots, STAYS)
     can = sound | (replaced & (rows[state.cohort[slots]] >= bounds.k))
     goes_with[slots[can]] = GOES_WITH_ANY
-    # company goes with the door that it came beside
+    # company whose value is offered goes with any door too, other company with the one that it came beside
     first = np.searchsorted(state.cohort[empties], state.cohort[empties])
     place = np.full(state.slots, STAYS)
     place[empties] = np.arange(len(empties)) - first
@@ -57,6 +57,8 @@ def what_goes(
     place[not_door] = STAYS
     company = np.flatnonzero(may & (state.witness != NONE))
     goes_with[company] = place[state.witness[company]]
+    offered = without.count(state.cohort[company], state.value[company]) > 0
+    goes_with[company[offered & (state.origin[state.cohort[company]] == NONE)]] = GOES_WITH_ANY
     goes = goes_with[empties]
     goes[(np.arange(len(empties)) - first) >= MOST_DOORS] = STAYS
     return goes
@@ -85,16 +87,20 @@ def take_away(state: SeriesState, bounds: Bounds, ways_in: Integers, hides: bool
     is_door[doors] = True
     may = candidates(state, static)
     slots = np.flatnonzero(may)
-    beside = np.where(state.witness[slots] == NONE, of_cohort[state.cohort[slots]], state.witness[slots])
+    own = state.witness[slots]
+    beside = np.where((own != NONE) & is_door[np.maximum(own, 0)], own, of_cohort[state.cohort[slots]])
     goes = (beside != NONE) & (beside != slots)
-    goes[goes] = is_door[beside[goes]]
+    offered = offer(state, bounds).count(state.cohort[slots], state.value[slots]) > 0
+    goes &= (own == NONE) | (own == beside) | (offered & (state.origin[state.cohort[slots]] == NONE))
     slots, beside = slots[goes], beside[goes]
     before = state
     for nth in range(2 * ROUNDS):
         if not len(slots):
             return before
         state = own_copy(before)
-        state.witness[slots] = beside
+        state.beside[slots] = beside
+        base = state.witness[slots] == NONE
+        state.witness[slots[base]] = beside[base]
         state.empty_until[slots] = state.release
         blamed = failures(state, bounds).cohorts
         if not len(blamed):

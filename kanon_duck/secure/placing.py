@@ -57,7 +57,9 @@ def find_plan(
     hiding = state.hiding(settings.hides)
     empties = empty_slots(state, hiding)
     ways_in = doors(state, empties, planned)
-    empties = empties[np.lexsort((filling_rank(state, empties, ways_in, hiding), state.value[empties], state.cohort[empties]))]
+    empties = empties[
+        np.lexsort((filling_rank(state, empties, ways_in, hiding), state.value[empties], state.cohort[empties]))
+    ]
     cohorts = open_cohorts(state, empties, ways_in, hiding, bounds, root, planned)
     cohort, group = find_places(
         encoding, waiting, cohorts, bounds, HIDDEN_PRICE, crowding(settings), settings.effort, seed, checkpoint

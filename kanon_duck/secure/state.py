@@ -50,7 +50,10 @@ class SeriesState:
     empty_from, empty_until : shape (slots,)
         The last time when the slot's holder changed: first release without its last holder, and first release with its
         new one; equal where one took over from the other, STILL if nobody has, NONE if the holder never changed. Of a
-        slot that nobody holds, a release that it is empty until is the first without the slot: it was taken away.
+        slot that was taken away, ``empty_until`` is the first release without it.
+    beside : shape (slots,)
+        NONE; of a slot that was taken away, the base slot of the same cohort whose holder changed then. It is the
+        witness of a base slot.
     link : shape (slots,)
         Slots that somebody has held one after the other are linked, and so is whatever is linked with these: their
         least number. A slot is *static* where it is linked with no other.
@@ -78,6 +81,7 @@ class SeriesState:
     holder: Integers
     empty_from: Integers
     empty_until: Integers
+    beside: Integers
     link: Integers
     low: NDArray[np.unsignedinteger]
     high: NDArray[np.unsignedinteger]
@@ -111,11 +115,12 @@ class SeriesState:
         found = np.zeros(self.slots, bool)
         found[self.witness[self.witness != NONE]] = True
         found[self.origin[self.origin != NONE]] = True
+        found[self.beside[self.beside != NONE]] = True
         return found
 
     def gone(self) -> NDArray[np.bool_]:
         """Which slots have been taken away."""
-        return ~self.held() & (self.empty_until != STILL)
+        return self.beside != NONE
 
     def never_held(self) -> NDArray[np.bool_]:
         """Which slots have been empty from the start: counterfeits, which keep no cohort from being shown."""
@@ -148,7 +153,7 @@ def empty_state(width: int, dtype: Any) -> SeriesState:
     """The state before the first release, with no people; ``width`` and ``dtype`` are those of the codes."""
     none = np.empty(0, np.int64)
     box = np.empty((0, width), dtype)
-    slots = (none, none, none, none, none, none, none, none)
+    slots = (none, none, none, none, none, none, none, none, none)
     return SeriesState(0, *slots, box, box, none, np.empty(0, bool), none, none, none)
 
 
@@ -185,6 +190,7 @@ def with_slots(
         "holder": np.where(empty, NOBODY, holder),
         "empty_from": np.where(empty, state.release, NONE),
         "empty_until": np.where(empty, STILL, NONE),
+        "beside": np.full(count, NONE),
         "link": np.arange(first, first + count),
     }
     grown: dict[str, Any] = {name: np.append(getattr(state, name), more) for name, more in added.items()}

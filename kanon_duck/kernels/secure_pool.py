@@ -46,7 +46,7 @@ class Pool(NamedTuple):
     required : int64, shape (attributes,); k : int
         See ``Bounds``.
     crowding : float
-        What each person of a group costs for each of them.
+        What people of a group cost for each of them, and company for each of its class.
     near : int32, shape (n, neighbours)
     homes : int32, shape (n, candidates)
         Open cohorts that may take each, or NO_CANDIDATE.

@@ -112,7 +112,7 @@ def company_of_counterfeits(
 
 
 def crowding(settings: SeriesSettings) -> float:
-    """What each person of a group costs for each other: where an empty slot hides all, groups had better be small."""
+    """What people of a class cost for each other: where an empty slot hides all, classes had better be small."""
     return CROWDING_PRICE if settings.hides else 0.0
 
 

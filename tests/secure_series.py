@@ -52,8 +52,11 @@ def random_bounds(generator: np.random.Generator) -> Bounds:
     return Bounds(k, np.array([[a] for a in range(3) for _ in range(2)]), np.array([generator.integers(2, 4)]))
 
 
-def random_series(seed: int, most_releases: int = 5) -> Outcome | None:
-    """A series of random changes; None where not even the first release is possible."""
+def random_series(seed: int, most_releases: int = 5, churns: bool = False) -> Outcome | None:
+    """A series of random changes; None where not even the first release is possible.
+
+    Where it ``churns``, many people come and leave under the least bounds, so that many slots are taken away.
+    """
     generator = np.random.default_rng(seed)
     bounds = random_bounds(generator)
     settings = SeriesSettings(
@@ -66,6 +69,9 @@ def random_series(seed: int, most_releases: int = 5) -> Outcome | None:
     if grows:
         bounds = replace(bounds, k=int(generator.integers(2, 5)), required=np.minimum(bounds.required, 2))
         settings = replace(settings, on_delete="counterfeit", reserve=1.0)
+    if churns:
+        bounds = replace(bounds, k=2, required=np.minimum(bounds.required, 2))
+        settings = replace(settings, on_delete=str(generator.choice(["retire", "counterfeit"])))
     people = int(bounds.k + generator.integers(2, 6) if grows else generator.integers(6, 13))
     skew = generator.dirichlet(np.ones(bounds.tuples) * 3)
     most = 60
@@ -78,7 +84,7 @@ def random_series(seed: int, most_releases: int = 5) -> Outcome | None:
     there, gone = list(range(people)), []
     for _ in range(int(generator.integers(1, most_releases))):
         left, arrived, moved = [], [], []
-        for _ in range(int(generator.integers(0, 2 if grows else 4))):
+        for _ in range(int(generator.integers(1, 5) if churns else generator.integers(0, 2 if grows else 4))):
             if there:
                 left.append(there.pop(int(generator.integers(len(there)))))
         for person in left:
@@ -92,7 +98,7 @@ def random_series(seed: int, most_releases: int = 5) -> Outcome | None:
                 arrived.append(person)
                 if generator.random() < 0.5:
                     codes[person] = generator.integers(0, 21, 2)
-        for _ in range(int(generator.integers(2, 6) if grows else generator.integers(0, 6))):
+        for _ in range(int(generator.integers(2, 6) if grows or churns else generator.integers(0, 6))):
             arrived.append(people)
             people += 1
         for person in there:
@@ -140,7 +146,7 @@ def _publish(outcome: Outcome, release: Release, value: np.ndarray) -> None:
     classes = state.classes()
     for number in np.unique(classes[classes != NONE]):
         people = np.flatnonzero(classes == number)
-        rows = state.value[state.cohort == number]
+        rows = state.value[(state.cohort == number) & ~state.gone()]
         assert not np.any(value[people] != state.value[state.slot[people]])
         outcome.releases.add(state.release, people.tolist(), rows.tolist())
     outcome.waiting += int(np.count_nonzero(release.reason))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from kanon_duck.encoding.codes import Encoding
-from kanon_duck.secure import certificates, placing, plan, splits
+from kanon_duck.secure import certificates, departures, placing, plan, release, splits
 from kanon_duck.secure.bounds import Bounds
 from kanon_duck.secure.certificates import Failures
 from kanon_duck.secure.pool import Waiting
@@ -31,6 +31,19 @@ def test_nobody_is_below_the_bounds(first: int) -> None:
         assert below_bound(outcome) == [], seed
         rules += check_certificates(outcome)
     assert np.all(rules > 0)
+
+
+@pytest.mark.parametrize("first", [0, 100])
+def test_nobody_is_below_the_bounds_where_slots_are_taken_away(first: int) -> None:
+    gone = 0
+    for seed in range(first, first + 100):
+        outcome = random_series(seed, churns=True)
+        if outcome is None:
+            continue
+        assert below_bound(outcome) == [], seed
+        check_certificates(outcome)
+        gone += np.count_nonzero(outcome.state.gone())
+    assert gone > 0
 
 
 def test_both_intruders_find_the_same() -> None:
@@ -71,6 +84,14 @@ def _moves_without_the_link_rule(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(placing, "pool_of", with_everything)
 
 
+def _slots_taken_away_without_a_changed_one(patch: pytest.MonkeyPatch) -> None:
+    def beside_anybody(state: SeriesState, bounds: Bounds, _ways_in: np.ndarray, hides: bool) -> SeriesState:
+        return departures.take_away(state, bounds, np.flatnonzero(state.held() & (state.witness == NONE)), hides)
+
+    patch.setattr(release, "take_away", beside_anybody)
+    patch.setattr(certificates, "unchanged", lambda _state, slots: np.zeros(len(slots), bool))
+
+
 def _splits_without_the_check(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(certificates, "failures", _everything_passes)
     patch.setattr(splits, "failures", _everything_passes)
@@ -93,6 +114,7 @@ def _daughters_of_any_values(patch: pytest.MonkeyPatch) -> None:
     [
         _company_without_a_changed_slot,
         _moves_without_the_link_rule,
+        _slots_taken_away_without_a_changed_one,
         _splits_without_the_check,
         _daughters_of_any_values,
     ],

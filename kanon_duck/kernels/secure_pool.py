@@ -18,6 +18,12 @@ NO_CANDIDATE = -1
 IF_NEW, ALWAYS = 1, 2
 """When a cohort takes company."""
 
+STAYS, GOES_WITH_ANY = -1, -2
+"""Of an empty slot: it cannot be taken away, or can whenever a door of its cohort gets a new holder."""
+
+MOST_DOORS = 62
+"""Empty slots of a cohort that can be doors."""
+
 FORBIDDEN = 1e12
 """Loss of a host with members that it may not have."""
 
@@ -40,7 +46,7 @@ class Pool(NamedTuple):
     required : int64, shape (attributes,); k : int
         See ``Bounds``.
     crowding : float
-        What each person of a group costs for each of them.
+        What people of a group cost for each of them, and company for each of its class.
     near : int32, shape (n, neighbours)
     homes : int32, shape (n, candidates)
         Open cohorts that may take each, or NO_CANDIDATE.
@@ -78,6 +84,10 @@ class Cohorts(NamedTuple):
         What is saved when the slot is filled.
     of_empty : int64, shape (empty slots,)
         The cohort of each.
+    door : bool, shape (empty slots,)
+        Whether other slots can be taken away, and company can come, when somebody new fills it.
+    goes : int64, shape (empty slots,)
+        STAYS, GOES_WITH_ANY, or the door of its cohort, from 0, that must get a new holder for it to go.
     callers : int32, shape (empty slots, candidates)
         People who can fill each, or NO_CANDIDATE.
     takes : int64, shape (cohorts,)
@@ -95,6 +105,8 @@ class Cohorts(NamedTuple):
     hiding: NDArray
     saving: NDArray
     of_empty: NDArray
+    door: NDArray
+    goes: NDArray
     callers: NDArray
     takes: NDArray
     hidden_price: float
@@ -253,9 +265,13 @@ def group_loss(pool, members, host, size, guidance, seen):
 
 @njit(**INNER)
 def fill(value, known, cohorts, members, host, size):
-    """How many empty slots of a cohort its members fill, how many are new, what is not saved, and how many hide it."""
+    """How many empty slots of a cohort its members fill, how many are new, what is not saved, and how many hide it.
+
+    Slots that can be taken away together hide it as one.
+    """
     count, new, left, hidden = 0, 0, 0.0, 0
     begin = cohorts.empty_stops[host - 1] if host > 0 else 0
+    filled, opened = np.int64(0), np.int64(0)  # bits
     for position in range(begin, cohorts.empty_stops[host]):
         wanted = cohorts.empty[position]
         rank = 0  # among the empty slots with this value
@@ -269,11 +285,29 @@ def fill(value, known, cohorts, members, host, size):
                     count += 1
                     new += known[member] == 0
                     found = True
+                    if position - begin < MOST_DOORS:
+                        filled |= np.int64(1) << (position - begin)
+                        if cohorts.door[position] and known[member] == 0:
+                            opened |= np.int64(1) << (position - begin)
                     break
                 rank -= 1
         if not found:
             left += cohorts.saving[position]
             hidden += cohorts.hiding[position]
+    if hidden > 0 and (size > 0 or cohorts.takes[host] == ALWAYS):
+        shut = False
+        for position in range(begin, min(cohorts.empty_stops[host], begin + MOST_DOORS)):
+            if not cohorts.hiding[position] or (filled >> (position - begin)) & 1:
+                continue
+            goes = cohorts.goes[position]
+            if goes == GOES_WITH_ANY:
+                hidden -= 1
+                left -= cohorts.saving[position]
+                shut |= opened == 0 and cohorts.takes[host] != ALWAYS
+            elif goes >= 0 and (opened >> goes) & 1:
+                hidden -= 1
+                left -= cohorts.saving[position]
+        hidden += shut
     return count, new, left, hidden
 
 
@@ -299,7 +333,9 @@ def cohort_loss(pool, cohorts, members, host, size, guidance):
             row = load(pool.codes, members[host, position], lane)
             low, high = minimum(low, row), maximum(high, row)
         cost += weigh(low, high, pool.caps, pool.weights, lane)
-    return (cohorts.people[host] + size) * cost + left
+    people = cohorts.people[host] + size
+    more = size - fills  # who comes beside those who fill slots makes the class larger
+    return people * (cost + pool.crowding * more) + pool.crowding * more * (people - more) + left
 
 
 @njit(**INNER)

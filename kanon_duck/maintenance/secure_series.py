@@ -150,7 +150,7 @@ def contents(series: SecureSeries) -> Contents:
     """What the classes of the last release hold; their numbers are those of cohorts."""
     slots = series.slots
     held = slots.held()
-    rows = np.bincount(slots.cohort, minlength=slots.cohorts)
+    rows = np.bincount(slots.cohort[~slots.gone()], minlength=slots.cohorts)
     people = np.bincount(slots.cohort[held], minlength=slots.cohorts)
     covered = slots.classes()
     covered[series.former] = np.where(slots.shown[series.cohort], series.cohort, NO_CLASS)

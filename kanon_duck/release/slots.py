@@ -32,7 +32,7 @@ from kanon_duck.secure.state import NOBODY, NONE, SeriesState
 
 Integers = NDArray[np.int64]
 
-OF_SLOTS = ("value", "cohort", "witness", "born", "holder", "empty_from", "empty_until", "link")
+OF_SLOTS = ("value", "cohort", "witness", "born", "holder", "empty_from", "empty_until", "beside", "link")
 OF_COHORTS = ("origin", "shown")
 OF_PEOPLE = ("slot", "since", "waiting")
 """Arrays of the state by what they are indexed by; boxes follow from the codes of those who hold, and held, slots."""
@@ -218,7 +218,8 @@ def slot_rows(view_number: int, settings: Settings) -> str:
     own = "".join(f", {name}" for name in private_names(settings, "sensitive", "kept"))
     return (
         f"(SELECT cohort AS class, holder <> {NOBODY} AS is_held{own} FROM {slots_table(view_number)} "
-        f"JOIN {tuples_table(view_number)} USING (value))"
+        f"JOIN {tuples_table(view_number)} USING (value) "
+        f"WHERE beside = {NONE})"
     )
 
 

@@ -30,7 +30,7 @@ from kanon_duck.errors import RefusedReleaseError
 from kanon_duck.kernels.atoms import in_lists
 from kanon_duck.kernels.secure_values import count_values, list_values
 from kanon_duck.secure.bounds import Bounds
-from kanon_duck.secure.state import NONE, SeriesState
+from kanon_duck.secure.state import NONE, STILL, SeriesState
 
 Integers = NDArray[np.int64]
 
@@ -203,6 +203,21 @@ def examine_links(state: SeriesState, bounds: Bounds, offered: Offer, static: ND
     return Links(slots, group, stops, pairs % bounds.tuples, rows, sound)
 
 
+def gone_rightly(state: SeriesState, offered: Offer, static: NDArray[np.bool_], slots: Integers) -> NDArray[np.bool_]:
+    """Which slots that were taken away went beside a base slot that is there and has been for as long as they.
+
+    Guarantee: of those taken away in the present release, the holder of that slot changes in it. It is the witness, or
+    the cohort formed at once and offers the value.
+    """
+    door, cohort = state.beside[slots], state.cohort[slots]
+    right = static[door] & (state.cohort[door] == cohort) & (state.witness[door] == NONE)
+    right &= state.born[door] <= state.born[slots]
+    new = state.empty_until[slots] == state.release
+    right &= ~(new & unchanged(state, door))
+    elsewhere = (state.origin[cohort] == NONE) & (offered.count(cohort, state.value[slots]) > 0)
+    return right & ((state.witness[slots] == door) | ((state.witness[slots] != NONE) & elsewhere))
+
+
 @dataclass(frozen=True)
 class Failures:
     """What is not sound in a state.
@@ -242,6 +257,8 @@ def failures(state: SeriesState, bounds: Bounds) -> Failures:
     bad[state.cohort[apart]] = True
     new = np.flatnonzero((state.witness != NONE) & (state.born == state.release))
     bad[state.cohort[new[unchanged(state, state.witness[new])]]] = True
+    gone = np.flatnonzero(state.gone())
+    bad[state.cohort[gone[~gone_rightly(state, offered, static, gone)]]] = True
     links = examine_links(state, bounds, offered, static)
     bad[state.cohort[links.slots[~links.sound[links.group]]]] = True
     return Failures(np.flatnonzero(bad))
@@ -342,8 +359,10 @@ def assignment(state: SeriesState, bounds: Bounds, person: int, value: int) -> d
         return given
     static = state.static()
 
-    def give(slot: int, new: int, since: int = NONE) -> None:
-        for each in np.flatnonzero((state.slot == slot) & (state.since >= since)):
+    gone = state.gone()
+
+    def give(slot: int, new: int, since: int = NONE, until: int = STILL) -> None:
+        for each in np.flatnonzero((state.slot == slot) & (state.since >= since) & (state.since < until)):
             given[int(each)] = int(new)
 
     def partner(cohort: int, wanted: int) -> int:
@@ -358,13 +377,30 @@ def assignment(state: SeriesState, bounds: Bounds, person: int, value: int) -> d
         if origin != NONE and state.born[earlier] < state.born[later] and state.value[later] != state.value[origin]:
             exchange(origin, partner(state.cohort[origin], state.value[later]))
 
+    def came_and_went(slot: int) -> None:
+        witness, door, cohort = state.witness[slot], state.beside[slot], state.cohort[slot]
+        four = {witness, door, partner(cohort, value), partner(cohort, state.value[slot])}
+        left = [int(state.value[each]) for each in sorted(four)]
+        left.remove(value)
+        left.remove(state.value[slot])
+        for each in sorted(four - {witness, door}):
+            give(each, left.pop())
+        give(witness, value, NONE, state.born[slot])
+        give(witness, state.value[slot], state.born[slot])
+        give(door, state.value[slot], NONE, state.empty_until[slot])
+        give(door, value, state.empty_until[slot])
+        give(slot, value)
+
     for slot in np.flatnonzero(state.link == state.link[own]).tolist():
         witness = state.witness[slot]
         if witness == NONE:
             exchange(slot, partner(state.cohort[slot], value))
             continue
+        if gone[slot] and state.beside[slot] != witness:
+            came_and_went(slot)
+            continue
         if value != state.value[witness]:
             exchange(witness, partner(state.cohort[witness], value))
         give(slot, value)
-        give(witness, state.value[slot], state.born[slot])
+        give(witness, state.value[slot], state.born[slot], state.empty_until[slot] if gone[slot] else STILL)
     return given

@@ -114,7 +114,8 @@ def let_return(state: SeriesState, encoding: Encoding, settings: SeriesSettings)
     """
     person = np.flatnonzero((state.waiting != NONE) & (state.slot != NONE))
     slot = state.slot[person]
-    free = (state.holder[slot] == NOBODY) & ~state.witnesses()[slot] & state.living()[state.cohort[slot]]
+    free = (state.holder[slot] == NOBODY) & ~state.gone()[slot]
+    free &= ~state.witnesses()[slot] & state.living()[state.cohort[slot]]
     person, slot = person[free], slot[free]
     _, first = np.unique(slot, return_index=True)  # several may have held one
     person, slot = person[first], slot[first]

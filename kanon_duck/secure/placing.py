@@ -10,6 +10,7 @@ from kanon_duck.kernels.secure_pool import ALWAYS, IF_NEW
 from kanon_duck.runtime.parallel import Checkpoint
 from kanon_duck.secure.bounds import Bounds
 from kanon_duck.secure.certificates import examine_links, offer, roots, sound_cohorts
+from kanon_duck.secure.departures import what_goes
 from kanon_duck.secure.people import claimed, sound_daughters_of
 from kanon_duck.secure.plan import Plan
 from kanon_duck.secure.pool import Open, Waiting, find_places
@@ -36,8 +37,8 @@ def find_plan(
     settings: SeriesSettings,
     seed: int,
     checkpoint: Checkpoint,
-) -> Plan:
-    """Find slots for those who wait."""
+) -> tuple[Plan, Integers]:
+    """Find slots for those who wait; returned with the doors that they were found by."""
     person = np.flatnonzero(state.waiting != NONE)
     static = state.static()
     planned = static.copy()
@@ -54,6 +55,9 @@ def find_plan(
     hiding = state.hiding(settings.hides)
     empties = empty_slots(state, hiding)
     ways_in = doors(state, empties, planned)
+    empties = empties[
+        np.lexsort((filling_rank(state, empties, ways_in, hiding), state.value[empties], state.cohort[empties]))
+    ]
     cohorts = open_cohorts(state, empties, ways_in, hiding, bounds, root, planned)
     cohort, group = find_places(
         encoding, waiting, cohorts, bounds, HIDDEN_PRICE, crowding(settings), settings.effort, seed, checkpoint
@@ -64,18 +68,24 @@ def find_plan(
         state, person, value[person], known, np.where(cohort >= 0, number, NONE), empties, ways_in, hiding
     )
     placed = (group >= 0) | (slot != NONE) | (witness != NONE)
-    return Plan(person, number, slot, witness).take(placed)
+    return Plan(person, number, slot, witness).take(placed), ways_in
 
 
 def crowding(settings: SeriesSettings) -> float:
-    """What each person of a group costs for each other: where an empty slot hides all, groups had better be small."""
+    """What people of a class cost for each other: where an empty slot hides all, classes had better be small."""
     return CROWDING_PRICE if settings.hides else 0.0
 
 
 def empty_slots(state: SeriesState, hiding: NDArray[np.bool_]) -> Integers:
-    """Slots of living cohorts that somebody left, by cohort and value; first those that hide the cohort."""
-    slots = np.flatnonzero(~state.held() & ~state.reserve() & state.living()[state.cohort])
+    """Slots of living cohorts that nobody holds, by cohort and value; first those that hide the cohort."""
+    slots = np.flatnonzero(~state.held() & ~state.reserve() & ~state.gone() & state.living()[state.cohort])
     return slots[np.lexsort((slots, ~hiding[slots], state.value[slots], state.cohort[slots]))]
+
+
+def filling_rank(state: SeriesState, empties: Integers, ways_in: Integers, hiding: NDArray[np.bool_]) -> Integers:
+    """Which of the empty slots with one value are filled first: those that cannot be witnesses."""
+    usable = np.isin(empties, ways_in)
+    return 4 * ~hiding[empties] + 2 * usable + (usable & state.witnesses()[empties])
 
 
 def doors(state: SeriesState, empties: Integers, planned: NDArray[np.bool_]) -> Integers:
@@ -107,7 +117,7 @@ def choose_slots(
     person, value, known, cohort : shape (n,)
         Who is to come into which cohort, NONE for others.
     empties : int64
-        The slots that may be filled.
+        The slots that may be filled, by cohort and value, and as they are to be filled.
     ways_in : int64
         Those that are `doors`.
     hiding : bool, shape (slots,)
@@ -125,9 +135,6 @@ def choose_slots(
     usable[ways_in] = True
     tuples = int(max(value.max(), state.value.max())) + 1
     witnesses = state.witnesses()
-    # slots that cannot be witnesses are filled first, people who were never in a release fill the others
-    rank = 4 * ~hiding[empties] + 2 * usable[empties] + (usable[empties] & witnesses[empties])
-    empties = empties[np.lexsort((rank, state.value[empties], state.cohort[empties]))]
     key = state.cohort[empties] * tuples + state.value[empties]
     comes = comes[np.lexsort((~known[comes], value[comes], cohort[comes]))]
     wanted = cohort[comes] * tuples + value[comes]
@@ -141,7 +148,7 @@ def choose_slots(
     usable[taken[known[comes[fits]]]] = False
     filled = np.zeros(state.slots, bool)
     filled[taken] = True
-    candidates = ways_in[usable[ways_in]]
+    candidates = ways_in[usable[ways_in] & (filled[ways_in] | ~hiding[ways_in])]
     candidates = candidates[np.lexsort((~witnesses[candidates], filled[candidates], state.cohort[candidates]))]
     of_cohort = np.full(state.cohorts, NONE)
     of_cohort[state.cohort[candidates[::-1]]] = candidates[::-1]
@@ -219,6 +226,8 @@ def open_cohorts(
         np.searchsorted(state.cohort[empties], numbers, side="right"),
         state.value[empties],
         hiding[empties],
+        np.isin(empties, ways_in),
+        what_goes(state, bounds, static, empties, ways_in),
         savings(state, empties, ways_in),
         takes[numbers],
         np.cumsum(np.bincount(which, minlength=len(numbers))),
@@ -243,4 +252,4 @@ def no_cohorts(encoding: Encoding) -> Open:
     none = np.empty(0, np.int64)
     box = encoding.codes[:0]
     never = np.empty(0, bool)
-    return Open(none, none, none, none, box, box, none, none, never, np.empty(0), none, none, none, none)
+    return Open(none, none, none, none, box, box, none, none, never, never, none, np.empty(0), none, none, none, none)

@@ -119,6 +119,9 @@ class Open:
         Values of the empty slots of each, rising.
     hiding : bool, shape (empty slots,)
         Whether the cohort is not shown as long as the slot is empty; of equal values, these come first.
+    door : bool, shape (empty slots,)
+    goes : int64, shape (empty slots,)
+        See ``Cohorts``.
     saving : float64, shape (empty slots,)
         What is saved when the slot is filled.
     takes : int64, shape (cohorts,)
@@ -136,6 +139,8 @@ class Open:
     empty_stops: Integers
     empty: Integers
     hiding: NDArray[np.bool_]
+    door: NDArray[np.bool_]
+    goes: Integers
     saving: NDArray[np.float64]
     takes: Integers
     offer_stops: Integers
@@ -156,6 +161,8 @@ class Open:
             empty_stops,
             self.empty[empties],
             self.hiding[empties],
+            self.door[empties],
+            self.goes[empties],
             self.saving[empties],
             self.takes[chosen],
             offer_stops,
@@ -298,7 +305,7 @@ def _place_window(
     )  # fmt: skip
     opened = Cohorts(
         cohorts.low, cohorts.high, cohorts.people, cohorts.empty_stops, cohorts.empty, cohorts.hiding, cohorts.saving,
-        of_empty, callers, cohorts.takes, hidden_price,
+        of_empty, cohorts.door, cohorts.goes, callers, cohorts.takes, hidden_price,
     )  # fmt: skip
     if groups is None:
         groups = _first_groups(replace(encoding, codes=codes), waiting, traits, bounds, pause)

@@ -22,8 +22,8 @@ PLACED_PRICE = 16.0
 COUNTERFEIT_PRICE, HIDDEN_PRICE = 1.5, 5.0
 """What a counterfeit costs, and a person of a class that is not shown."""
 
-CROWDING_PRICE = 0.15
-"""What each person of a new group costs for each of them, where one who leaves hides the others."""
+CROWDING_PRICE = 0.02
+"""What people of a new group cost for each of them, and company for each of a class, where one who leaves hides all."""
 
 DOOR_PRICE = 0.75
 """What it costs to fill the last empty slot beside which company can come."""

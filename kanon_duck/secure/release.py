@@ -16,6 +16,7 @@ from kanon_duck.kernels.box import fill_boxes
 from kanon_duck.runtime.parallel import Checkpoint, part
 from kanon_duck.secure.bounds import Bounds
 from kanon_duck.secure.certificates import verify
+from kanon_duck.secure.departures import take_away
 from kanon_duck.secure.people import Changes, let_movers_leave, let_return, vacate
 from kanon_duck.secure.placing import crowding, find_plan, newcomers, no_cohorts
 from kanon_duck.secure.plan import Plan, carry_out
@@ -149,8 +150,9 @@ def next_release(
         state = split_cohorts(state, encoding, bounds, True, changed_cohorts(state, changes.moved))
     let_movers_leave(state, encoding, bounds, settings, changes.moved)
     let_return(state, encoding, settings)
-    plan = find_plan(state, encoding, value, bounds, settings, seed, part(checkpoint, 0.0, 0.9))
+    plan, ways_in = find_plan(state, encoding, value, bounds, settings, seed, part(checkpoint, 0.0, 0.9))
     state = carry_out(state, value, plan, bounds, settings, np.random.default_rng([seed, 1]))
+    state = take_away(state, bounds, ways_in, settings.hides)
     state = _with_boxes(state, encoding, changes.moved)
     state = split_cohorts(state, encoding, bounds, settings.hides, changed_cohorts(state, changes.moved))
     return _finish(state, bounds, settings)
@@ -191,5 +193,5 @@ def _finish(state: SeriesState, bounds: Bounds, settings: SeriesSettings) -> Rel
     waits = state.waiting != NONE
     reason[waits] = np.where(state.slot[waits] == NONE, NO_GROUP, NO_HOME)
     reason[state.holder[held & ~shown[state.cohort]]] = HIDDEN
-    counterfeits = int(np.count_nonzero(~held & shown[state.cohort]))
+    counterfeits = int(np.count_nonzero(~held & ~state.gone() & shown[state.cohort]))
     return Release(state, reason, counterfeits)

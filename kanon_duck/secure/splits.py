@@ -14,6 +14,7 @@ from kanon_duck.encoding.codes import Encoding
 from kanon_duck.kernels.secure_split import find_parts
 from kanon_duck.secure.bounds import Bounds
 from kanon_duck.secure.certificates import Offer, failures, offer
+from kanon_duck.secure.plan import joined
 from kanon_duck.secure.prices import HIDDEN_PRICE, LEAST_GAIN
 from kanon_duck.secure.state import NONE, SeriesState, own_copy, with_cohorts
 
@@ -61,16 +62,21 @@ def base_splits(
 ) -> Split:
     """Parts of cohorts, each with k static base slots and diverse enough values.
 
-    Company goes with its witness. People who left may be in a part that is not shown.
+    Company goes with its witness, and a slot that was taken away with its door too. People who left may be in a part
+    that is not shown.
     """
     counts = (state.witness == NONE) & state.static()
     rows = np.bincount(state.cohort[counts], minlength=state.cohorts)
     chosen = changed & state.living() & (rows >= 2 * bounds.k)
     slots = _slots_of(state, chosen)
-    unit = np.where(state.witness[slots] == NONE, slots, state.witness[slots])
+    units = np.arange(state.slots)
+    for company_of in (state.witness, state.beside):
+        with_it = slots[company_of[slots] != NONE]
+        units = joined(units, with_it, company_of[with_it])
+    unit = units[slots]
     cohorts = np.flatnonzero(chosen)
     side, gains = best_parts(
-        state, encoding, bounds, hiding, slots, unit, counts[slots], state.witness[slots] == NONE, state.origin, True
+        state, encoding, bounds, hiding, slots, unit, counts[slots], np.ones(len(slots), bool), state.origin, True
     )
     parting = cohorts[gains > 0]
     goes = (side == 1) & np.isin(state.cohort[slots], parting)
@@ -85,7 +91,7 @@ def daughters(
     Guarantee: the values of those who part are among those that the cohort offers.
     """
     offered = offer(state, bounds)
-    company = (state.witness != NONE) & (changed & state.living())[state.cohort]
+    company = (state.witness != NONE) & ~state.gone() & (changed & state.living())[state.cohort]
     slots = np.flatnonzero(company)
     witness = state.witness[slots]
     may = (state.born[slots] >= state.empty_from[witness]) & (state.born[slots] <= state.empty_until[witness])

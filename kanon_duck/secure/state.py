@@ -41,14 +41,19 @@ class SeriesState:
         Code of the whole tuple of sensitive and kept values.
     cohort : shape (slots,)
     witness : shape (slots,)
-        NONE for a base slot; of a company slot, the base slot of the same cohort beside which it came.
+        NONE for a base slot; of a company slot, the base slot of the same cohort beside which it came; of one that was
+        taken away, the base slot beside which it went.
     born : shape (slots,)
         Release that the slot was first shown in.
     holder : shape (slots,)
         Person, or NOBODY.
     empty_from, empty_until : shape (slots,)
         The last time when the slot's holder changed: first release without its last holder, and first release with its
-        new one; equal where one took over from the other, STILL if nobody has, NONE if the holder never changed.
+        new one; equal where one took over from the other, STILL if nobody has, NONE if the holder never changed. Of a
+        slot that was taken away, ``empty_until`` is the first release without it.
+    beside : shape (slots,)
+        NONE; of a slot that was taken away, the base slot of the same cohort whose holder changed then. It is the
+        witness of a base slot.
     link : shape (slots,)
         Slots that somebody has held one after the other are linked, and so is whatever is linked with these: their
         least number. A slot is *static* where it is linked with no other.
@@ -76,6 +81,7 @@ class SeriesState:
     holder: Integers
     empty_from: Integers
     empty_until: Integers
+    beside: Integers
     link: Integers
     low: NDArray[np.unsignedinteger]
     high: NDArray[np.unsignedinteger]
@@ -109,7 +115,12 @@ class SeriesState:
         found = np.zeros(self.slots, bool)
         found[self.witness[self.witness != NONE]] = True
         found[self.origin[self.origin != NONE]] = True
+        found[self.beside[self.beside != NONE]] = True
         return found
+
+    def gone(self) -> NDArray[np.bool_]:
+        """Which slots have been taken away."""
+        return self.beside != NONE
 
     def never_held(self) -> NDArray[np.bool_]:
         """Which slots have been empty from the start: counterfeits, which keep no cohort from being shown."""
@@ -124,7 +135,7 @@ class SeriesState:
 
     def hiding(self, hides: bool) -> NDArray[np.bool_]:
         """Which slots keep their cohort from being shown: those that somebody left, if empty slots hide."""
-        return hides & ~self.held() & ~self.never_held()
+        return hides & ~self.held() & ~self.never_held() & ~self.gone()
 
     def living(self) -> NDArray[np.bool_]:
         """Which cohorts somebody is in: the others are never shown again."""
@@ -142,7 +153,7 @@ def empty_state(width: int, dtype: Any) -> SeriesState:
     """The state before the first release, with no people; ``width`` and ``dtype`` are those of the codes."""
     none = np.empty(0, np.int64)
     box = np.empty((0, width), dtype)
-    slots = (none, none, none, none, none, none, none, none)
+    slots = (none, none, none, none, none, none, none, none, none)
     return SeriesState(0, *slots, box, box, none, np.empty(0, bool), none, none, none)
 
 
@@ -179,6 +190,7 @@ def with_slots(
         "holder": np.where(empty, NOBODY, holder),
         "empty_from": np.where(empty, state.release, NONE),
         "empty_until": np.where(empty, STILL, NONE),
+        "beside": np.full(count, NONE),
         "link": np.arange(first, first + count),
     }
     grown: dict[str, Any] = {name: np.append(getattr(state, name), more) for name, more in added.items()}

@@ -48,7 +48,8 @@ FROM kanon_private.masked_views AS view
 JOIN kanon_private.releases AS release USING (view_number)
 WHERE view.dropped_at IS NULL AND release.release >= view.first_release;
 
--- A release as it was, row for row: kanon.as_of('patients_masked', 3). The name is that of kanon.masked_views.
+-- A release as it was, row for row: kanon.as_of('patients_masked', 3). The name is that of kanon.masked_views. The rows are
+-- sorted by what they show: as they are stored, rows that later releases no longer have stand last.
 -- The text for query() is put together before any table is read. Whether there is a table of that name is known
 -- by then only to the planner, which json_serialize_plan asks.
 CREATE OR REPLACE MACRO kanon.as_of(view_name, release_number) AS TABLE
@@ -68,5 +69,5 @@ SELECT * FROM query(CASE
         || kanon_private.quoted('masked view ' || view_name || ' has no release ' || CAST(release_number AS BIGINT)
                                 || ' to read: there are releases ', '''')
         || ' || (FROM kanon_private.readable_releases SELECT concat(min(release), '' to '', max(release)) '
-        || 'WHERE lower(view_name) = lower(' || kanon_private.quoted(view_name, '''') || '))) END'
+        || 'WHERE lower(view_name) = lower(' || kanon_private.quoted(view_name, '''') || '))) END ORDER BY ALL'
 END);

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from kanon_duck.kernels.secure_pool import GOES_WITH_ANY, MOST_DOORS, STAYS
 from kanon_duck.secure.bounds import Bounds
 from kanon_duck.secure.certificates import failures, offer, sound_cohorts
-from kanon_duck.secure.people import claimed
+from kanon_duck.secure.people import claimed, sound_without
 from kanon_duck.secure.state import NONE, SeriesState, own_copy
 
 Integers = NDArray[np.int64]
@@ -64,16 +64,24 @@ def what_goes(
     return goes
 
 
+def _unclaimed(state: SeriesState) -> NDArray[np.bool_]:
+    """Which slots stay static when those who wait get others."""
+    static = state.static()
+    static[claimed(state)] = False
+    return static
+
+
 def take_away(state: SeriesState, bounds: Bounds, ways_in: Integers, hides: bool) -> SeriesState:
     """Take away the empty slots that can go beside a door that got a new holder, or is still empty but shown.
+
+    Guarantee: whoever waits and could have had another slot still can.
 
     Parameters
     ----------
     ways_in : int64
         The doors there were before people came.
     """
-    static = state.static()
-    static[claimed(state)] = False
+    static = _unclaimed(state)
     witnesses = state.witnesses()
     doors = ways_in[static[ways_in]]
     changed = state.held()[doors]
@@ -93,6 +101,7 @@ def take_away(state: SeriesState, bounds: Bounds, ways_in: Integers, hides: bool
     offered = offer(state, bounds).count(state.cohort[slots], state.value[slots]) > 0
     goes &= (own == NONE) | (own == beside) | (offered & (state.origin[state.cohort[slots]] == NONE))
     slots, beside = slots[goes], beside[goes]
+    movable = sound_without(state, bounds, static)
     before = state
     for nth in range(2 * ROUNDS):
         if not len(slots):
@@ -102,7 +111,8 @@ def take_away(state: SeriesState, bounds: Bounds, ways_in: Integers, hides: bool
         base = state.witness[slots] == NONE
         state.witness[slots[base]] = beside[base]
         state.empty_until[slots] = state.release
-        blamed = failures(state, bounds).cohorts
+        stuck = movable & ~sound_without(state, bounds, _unclaimed(state))
+        blamed = np.union1d(failures(state, bounds).cohorts, np.flatnonzero(stuck))
         if not len(blamed):
             return state
         wrong = np.isin(state.cohort[slots], blamed)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from kanon_duck.encoding.codes import Encoding
 from kanon_duck.secure.bounds import Bounds
-from kanon_duck.secure.certificates import offer, sound_cohorts, sound_daughters
+from kanon_duck.secure.certificates import examine_links, offer, sound_cohorts, sound_daughters
 from kanon_duck.secure.prices import MOVE_RISE, cost
 from kanon_duck.secure.settings import SeriesSettings
 from kanon_duck.secure.state import NOBODY, NONE, STILL, SeriesState
@@ -76,7 +76,7 @@ def let_movers_leave(
     static = state.static()
     static[claimed(state)] = False
     static[slot] = False
-    sound = sound_cohorts(state, bounds, offer(state, bounds, static)) & sound_daughters_of(state, bounds, static)
+    sound = sound_without(state, bounds, static)
     person = person[sound[state.cohort[slot]]]
     vacate(state, person)
     state.waiting[person] = state.release
@@ -88,6 +88,15 @@ def sound_daughters_of(state: SeriesState, bounds: Bounds, static: NDArray[np.bo
     sound = np.ones(state.cohorts, bool)
     sound[lost] = False
     sound[state.cohort[state.origin[lost]]] = False
+    return sound
+
+
+def sound_without(state: SeriesState, bounds: Bounds, static: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Which cohorts stay sound, for those too who have had linked slots, if no more than some slots are static."""
+    offered = offer(state, bounds, static)
+    sound = sound_cohorts(state, bounds, offered) & sound_daughters_of(state, bounds, static)
+    links = examine_links(state, bounds, offered, state.static())
+    sound[state.cohort[links.slots[~links.sound[links.group]]]] = False
     return sound
 
 

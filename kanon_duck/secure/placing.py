@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanon_duck.encoding.codes import Encoding
-from kanon_duck.kernels.secure_pool import ALWAYS, IF_NEW
+from kanon_duck.kernels.secure_pool import ALWAYS, GOES_WITH_ANY, IF_NEW
 from kanon_duck.runtime.parallel import Checkpoint
 from kanon_duck.secure.bounds import Bounds
 from kanon_duck.secure.certificates import examine_links, offer, roots, sound_cohorts
@@ -216,6 +216,7 @@ def open_cohorts(
     takes[state.cohort[ways_in[state.reserve()[ways_in]]]] = ALWAYS
     offered = offer(state, bounds, static)
     which, values, counts = offered.expanded(numbers)
+    goes = what_goes(state, bounds, static, empties, ways_in)
     return Open(
         numbers,
         people[numbers],
@@ -227,8 +228,8 @@ def open_cohorts(
         state.value[empties],
         hiding[empties],
         np.isin(empties, ways_in),
-        what_goes(state, bounds, static, empties, ways_in),
-        savings(state, empties, ways_in),
+        goes,
+        savings(state, empties, ways_in, goes),
         takes[numbers],
         np.cumsum(np.bincount(which, minlength=len(numbers))),
         values,
@@ -236,9 +237,13 @@ def open_cohorts(
     )
 
 
-def savings(state: SeriesState, empties: Integers, ways_in: Integers) -> NDArray[np.float64]:
-    """What is saved when empty slots are filled: a counterfeit, but of the one door that a cohort keeps to the last."""
+def savings(state: SeriesState, empties: Integers, ways_in: Integers, goes: Integers) -> NDArray[np.float64]:
+    """What is saved when empty slots are filled: a counterfeit, but of the one door that a cohort keeps to the last.
+
+    Those that can be taken away are no counterfeits anyway.
+    """
     saving = np.full(state.slots, COUNTERFEIT_PRICE)
+    saving[empties[goes == GOES_WITH_ANY]] = 0.0
     witnesses = state.witnesses()[ways_in]
     last = ways_in[np.lexsort((witnesses, state.cohort[ways_in]))]
     of_cohort = np.full(state.cohorts, NONE)

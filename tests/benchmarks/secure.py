@@ -300,11 +300,12 @@ def main() -> None:
     if options.year:
         stream = Stream(0.001, 0.0005, 0.0005, SeriesSettings("counterfeit", 0.0, PATIENCE, options.effort))
         figures += run_stream("cup", "a year", stream, folder, 50_000, 100, 365, 73)
-    report.write_csv(figures, options.output / "secure.csv")
+    if figures:
+        report.write_csv(figures, options.output / "secure.csv")
     notes = [*report.machine(), f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6:.2f} GB"]
     if options.series:
         notes.append(tiny_series(options.series))
-    parts = [report.section("Releases", report.table(figures))]
+    parts = [report.section("Releases", report.table(figures))] if figures else []
     report.write("What proved safety costs", notes, parts, options.output / "secure.md")
 
 

@@ -206,7 +206,7 @@ def test_sources_of_every_kind(hospital: duckdb.DuckDBPyConnection, tmp_path: Pa
         literal = source.replace("'", "''")
         release = record(
             hospital,
-            f"CALL kanon.create_masked_view('masked_{number}', source => '{literal}', key => 'id', k => 2, "
+            f"CALL kanon.create_masked_view('masked_{number}', source => '{literal}', key => 'id', k => 2, independent => true, "
             "quasi_identifiers => ['zip', 'gender', 'age'])",
         )
         assert release["k_achieved"] >= 2
@@ -247,7 +247,7 @@ def test_methods_and_their_options(hospital: duckdb.DuckDBPyConnection) -> None:
     ):
         release = record(
             hospital,
-            f"CALL kanon.create_masked_view('m{number}', source => 'hospital', key => 'id', k => 2, {method}, "
+            f"CALL kanon.create_masked_view('m{number}', source => 'hospital', key => 'id', k => 2, independent => true, {method}, "
             "quasi_identifiers => ['age', 'gender'], weights => {'age': 2.5})",
         )
         assert release["k_achieved"] >= 2
@@ -271,7 +271,7 @@ connection.execute("SET enable_progress_bar = false; SET threads = " + sys.argv[
 connection.execute("CREATE TABLE p AS SELECT i AS id, CAST(hash(i) % 60 AS INTEGER) AS age, "
                    "chr(CAST(65 + hash(i, 1) % 7 AS INTEGER)) AS city, hash(i, 2) % 5 AS s FROM range(500) AS r(i)")
 for method in ("k_member", "oka"):
-    connection.execute(f"CALL kanon.create_masked_view('{method}', source => 'p', key => 'id', k => 4, method => '{method}', "
+    connection.execute(f"CALL kanon.create_masked_view('{method}', source => 'p', key => 'id', k => 4, independent => true, method => '{method}', "
                        "quasi_identifiers => {'age': 'numeric', 'city': 'flat'}, sensitive => ['s'], seed => 5)")
     print(connection.execute(f"FROM {method}").fetchall())
 """

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from kanon_duck.runtime.progress import PATIENCE_SECONDS, PHASES, Progress, shown
 
 CALL = (
-    "CALL kanon.create_masked_view('masked', source => 'people', key => 'id', k => 5, "
+    "CALL kanon.create_masked_view('masked', source => 'people', key => 'id', k => 5, independent => true, "
     "quasi_identifiers => {'age': 'numeric'})"
 )
 

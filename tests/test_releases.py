@@ -27,7 +27,7 @@ TREE = {
 def mask(connection: duckdb.DuckDBPyConnection, quasi_identifiers: str, more: str = "", k: int = 2) -> dict[str, Any]:
     """Mask the table t by its column id; returns the release."""
     result = connection.execute(
-        f"CALL kanon.create_masked_view('v', source => 't', key => 'id', k => {k}, "
+        f"CALL kanon.create_masked_view('v', source => 't', key => 'id', k => {k}, new_series => true, "
         f"quasi_identifiers => {quasi_identifiers} {more})"
     )
     names = [column[0] for column in result.description]
@@ -180,7 +180,12 @@ def test_columns_of_any_type_are_released_as_they_are(connection: duckdb.DuckDBP
     made = ", ".join(f"{expression} AS {name}" for name, expression in columns.items())
     connection.execute(f"CREATE TABLE t AS SELECT i AS id, i * 7 % 50 AS age, {made} FROM range(300) AS r(i)")
     names = list(columns)
-    mask(connection, "['age']", f", sensitive => 'huge', keep => {names[1:]}, allow_unsafe_keep => {names[1:]}", k=4)
+    mask(
+        connection,
+        "['age']",
+        f", secure => false, sensitive => 'huge', keep => {names[1:]}, allow_unsafe_keep => {names[1:]}",
+        k=4,
+    )
     query = f"SELECT {', '.join(f'typeof({name}), {name}::VARCHAR AS {name}' for name in names)} FROM"
     assert connection.execute(f"{query} v EXCEPT ALL {query} t").fetchall() == []
     assert connection.execute("SELECT count(*) FROM v").fetchone() == (300,)

@@ -21,6 +21,7 @@ import pytest
 import kanon_duck
 from kanon_duck.clustering import declared
 from kanon_duck.maintenance import batch, from_scratch, next_release, refresh
+from kanon_duck.maintenance import state as member_state
 from kanon_duck.procedures import create_masked_view
 from kanon_duck.release import publish
 from kanon_duck.runtime import runner
@@ -128,7 +129,7 @@ CREATION = {
 
 REFRESHING = {
     "comparing": (refresh, "compare"),
-    "encoding": (refresh, "encode"),
+    "encoding": (member_state, "encode"),
     "exchanging": (batch, "exchange_rows"),
     "annealing": (batch, "improve_touched"),
     "removing": (refresh, "remove_members"),

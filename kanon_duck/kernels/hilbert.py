@@ -35,10 +35,14 @@ def hilbert_keys(codes, columns, scales, bits, point, keys):
     dimensions = columns.size
     largest = float((1 << bits) - 1)
     half = float((1 << bits) // 2)
+    null = np.iinfo(codes.dtype).max
     for row in range(codes.shape[0]):
         for axis in range(dimensions):
-            coordinate = codes[row, columns[axis]] * scales[axis]
+            code = codes[row, columns[axis]]
+            coordinate = code * scales[axis]
             coordinate = coordinate if coordinate < half else half + (coordinate - half) / 8
+            if code == null:
+                coordinate = largest
             point[axis] = np.uint64(coordinate if coordinate < largest else largest)
         first = point[0]
         for level in range(bits - 1, 0, -1):

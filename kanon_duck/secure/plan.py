@@ -67,8 +67,7 @@ def carry_out(
     groups, plan_cohort = np.unique(plan.cohort[plan.new], return_inverse=True)
     cohort = plan.cohort.copy()
     cohort[plan.new] = plan_cohort
-    plan = replace(plan, cohort=cohort, counterfeit_group=np.searchsorted(groups, plan.counterfeit_group))
-    plan = with_reserve(plan, value, len(groups), settings.reserve, generator)
+    plan = with_reserve(replace(plan, cohort=cohort), value, len(groups), settings.reserve, generator)
     before = state
     while True:
         state = _with_places(before, value, plan, len(groups))
@@ -96,22 +95,13 @@ def carry_out(
         plan = plan.take(~dropped)
 
 
-def _is_new(plan: Plan) -> NDArray[np.bool_]:
-    return (plan.slot == NONE) & (plan.witness == NONE)
-
-
 def with_reserve(plan: Plan, value: Integers, groups: int, share: float, generator: np.random.Generator) -> Plan:
-    """A plan in which a share of the groups without a counterfeit get one, with the value of somebody in it."""
+    """A plan in which a share of the groups get a counterfeit, with the value of somebody in it."""
     drawn = np.full(groups, NONE)
     shuffled = generator.permutation(np.flatnonzero(plan.new))
     drawn[plan.cohort[shuffled]] = value[plan.person[shuffled]]
-    reserved = generator.random(groups) < share
-    reserved[plan.counterfeit_group] = False
-    return replace(
-        plan,
-        counterfeit_group=np.append(plan.counterfeit_group, np.flatnonzero(reserved)),
-        counterfeit_value=np.append(plan.counterfeit_value, drawn[reserved]),
-    )
+    reserved = np.flatnonzero(generator.random(groups) < share)
+    return replace(plan, counterfeit_group=reserved, counterfeit_value=drawn[reserved])
 
 
 def _with_places(state: SeriesState, value: Integers, plan: Plan, groups: int) -> SeriesState:

@@ -14,7 +14,7 @@ from kanon_duck.secure import certificates, departures, placing, plan, release, 
 from kanon_duck.secure.bounds import Bounds
 from kanon_duck.secure.certificates import Failures
 from kanon_duck.secure.pool import Waiting
-from kanon_duck.secure.state import NONE, SeriesState
+from kanon_duck.secure.state import SeriesState
 from tests.secure_intruder import possible_by_product, possible_values
 from tests.secure_series import below_bound, check_certificates, random_series
 
@@ -58,7 +58,7 @@ def _everything_passes(*_: object) -> Failures:
 
 
 def _any_base_slot(state: SeriesState, _empties: np.ndarray, planned: np.ndarray) -> np.ndarray:
-    return np.flatnonzero(planned & (state.witness == NONE) & state.living()[state.cohort])
+    return np.flatnonzero(planned & state.base() & state.living()[state.cohort])
 
 
 def _company_without_a_changed_slot(patch: pytest.MonkeyPatch) -> None:
@@ -86,7 +86,7 @@ def _moves_without_the_link_rule(patch: pytest.MonkeyPatch) -> None:
 
 def _slots_taken_away_without_a_changed_one(patch: pytest.MonkeyPatch) -> None:
     def beside_anybody(state: SeriesState, bounds: Bounds, _ways_in: np.ndarray, hides: bool) -> SeriesState:
-        return departures.take_away(state, bounds, np.flatnonzero(state.held() & (state.witness == NONE)), hides)
+        return departures.take_away(state, bounds, np.flatnonzero(state.held() & state.base()), hides)
 
     patch.setattr(release, "take_away", beside_anybody)
     patch.setattr(certificates, "unchanged", lambda _state, slots: np.zeros(len(slots), bool))

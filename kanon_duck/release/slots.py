@@ -33,7 +33,7 @@ from kanon_duck.secure.state import NOBODY, NONE, SeriesState
 Integers = NDArray[np.int64]
 
 OF_SLOTS = ("value", "cohort", "witness", "born", "holder", "empty_from", "empty_until", "beside", "link")
-OF_COHORTS = ("origin", "shown")
+OF_COHORTS = ("shown",)
 OF_PEOPLE = ("slot", "since", "waiting")
 """Arrays of the state by what they are indexed by; boxes follow from the codes of those who hold, and held, slots."""
 
@@ -200,7 +200,7 @@ def read_state(
     for name, array in of_people.items():
         array[data["row"]] = data[name]
     value = of_people.pop("value")
-    width, count = codes.shape[1], len(cohorts["origin"])
+    width, count = codes.shape[1], len(cohorts["shown"])
     low = np.full((count, width), np.iinfo(codes.dtype).max, codes.dtype)
     high = np.zeros((count, width), codes.dtype)
     held = slots["holder"] != NOBODY

@@ -30,7 +30,7 @@ from kanon_duck.errors import RefusedReleaseError
 from kanon_duck.kernels.atoms import in_lists
 from kanon_duck.kernels.secure_values import count_values, list_values
 from kanon_duck.secure.bounds import Bounds
-from kanon_duck.secure.state import NONE, STILL, SeriesState
+from kanon_duck.secure.state import NONE, STILL, SeriesState, joined
 
 Integers = NDArray[np.int64]
 
@@ -81,7 +81,7 @@ class Offer:
 
 def offer(state: SeriesState, bounds: Bounds, static: NDArray[np.bool_] | None = None) -> Offer:
     """What the cohorts of a state offer."""
-    base = np.flatnonzero((state.witness == NONE) & (state.static() if static is None else static))
+    base = np.flatnonzero(state.base() & (state.static() if static is None else static))
     ends, values = in_lists(state.cohort[base], state.value[base], state.cohorts)
     distinct, counts = np.empty(len(base), np.int64), np.empty(len(base), np.int64)
     stops = np.empty(state.cohorts, np.int64)
@@ -97,49 +97,69 @@ def sound_cohorts(state: SeriesState, bounds: Bounds, offered: Offer) -> NDArray
     return (rows >= bounds.k) & bounds.diverse(offered.stops, offered.keys % bounds.tuples)
 
 
-def sound_daughters(state: SeriesState, bounds: Bounds, offered: Offer) -> NDArray[np.bool_]:
-    """Which cohorts have base slots that can all be exchanged, in enough rows of all classes that they were in.
+def sound_parts(
+    state: SeriesState, bounds: Bounds, offered: Offer, static: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """Which cohorts neither miss, nor owe, what slots that parted from their witness need.
 
-    Guarantee: a daughter is sound only if the other cohort offers all its values, and k rows have the same values in
-    both. Cohorts that are no daughters always are.
+    Guarantee: whoever's slot has parted from its witness finds that this is an original static slot, and its cohort
+    offers the value of the slot on another such. k rows have the same values in a cohort and in the one that its last
+    slot parted from.
     """
-    daughter = (state.origin[state.cohort] != NONE) & (state.witness == NONE)
-    cohort = state.cohort[daughter]
-    missing = offered.count(state.cohort[state.origin[cohort]], state.value[daughter]) == 0
     sound = np.ones(state.cohorts, bool)
-    sound[cohort[missing]] = False
-    daughters = np.flatnonzero(state.origin != NONE)
-    sound[daughters[rows_in_both(state, offered, daughters) < bounds.k]] = False
+    slots = np.flatnonzero(state.foreign())
+    original = static & (state.witness == NONE)
+    witness = state.witness[slots]
+    cohort = state.cohort[witness]
+    wrong = (offer(state, bounds, original).count(cohort, state.value[slots]) == 0) | ~original[witness]
+    wrong |= state.gone()[slots]
+    sound[state.cohort[slots[wrong]]] = False
+    sound[cohort[wrong]] = False
+    former = former_cohort(state)
+    lost = np.flatnonzero(former != NONE)
+    lost = lost[rows_in_both(state, bounds, offered, lost) < bounds.k]
+    sound[lost] = False
+    sound[former[lost]] = False
     return sound
 
 
-def rows_in_both(state: SeriesState, offered: Offer, daughters: Integers) -> Integers:
-    """Rows that daughters and the cohorts they parted from have in common, by value, whenever somebody was in both.
+def former_cohort(state: SeriesState) -> Integers:
+    """For each cohort, where the witness is of its slot that came last of those that parted; NONE if there are none.
 
-    In the other cohort these are its static base slots, and those of the daughter that were born first.
+    Whenever one of the slots was in another class, so was this cohort, until the last slot came.
     """
-    base = np.flatnonzero((state.origin[state.cohort] != NONE) & (state.witness == NONE) & state.static())
+    slots = np.flatnonzero(state.foreign())
+    slots = slots[np.argsort(state.born[slots], kind="stable")]
+    former = np.full(state.cohorts, NONE)
+    former[state.cohort[slots]] = state.cohort[state.witness[slots]]
+    return former
+
+
+def rows_in_both(state: SeriesState, bounds: Bounds, offered: Offer, cohorts: Integers) -> Integers:
+    """Rows with values of cohorts in all classes that their people were in, of cohorts with slots that parted.
+
+    Until the last of these came, the original slots of the former cohort were there, and the slots born first.
+    """
+    static = state.static()
+    base = np.flatnonzero(state.base() & static)
     first = np.full(state.cohorts, np.iinfo(np.int64).max)
     np.minimum.at(first, state.cohort[base], state.born[base])
-    oldest = base[state.born[base] == first[state.cohort[base]]]
-    keys, counts = np.unique(state.cohort[oldest] * offered.tuples + state.value[oldest], return_counts=True)
-    which, value, count = offered.expanded(daughters)
-    other = offered.count(state.cohort[state.origin[daughters]][which], value)
-    if len(keys):
-        wanted = daughters[which] * offered.tuples + value
-        place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-        other += np.where(keys[place] == wanted, counts[place], 0)
-    return np.bincount(which, np.minimum(count, other), minlength=len(daughters)).astype(np.int64)
+    oldest = np.zeros(state.slots, bool)
+    oldest[base] = state.born[base] == first[state.cohort[base]]
+    original = static & (state.witness == NONE)
+    which, value, count = offered.expanded(cohorts)
+    early = offer(state, bounds, oldest).count(cohorts[which], value)
+    early += offer(state, bounds, original).count(former_cohort(state)[cohorts][which], value)
+    return np.bincount(which, np.minimum(count, early), minlength=len(cohorts)).astype(np.int64)
 
 
 def roots(state: SeriesState) -> Integers:
-    """The cohort from which each descends: exchanges in cohorts of different roots touch no slot twice."""
-    root = np.arange(state.cohorts)
-    while True:
-        origin = state.origin[root]
-        if np.all(origin == NONE):
-            return root
-        root = np.where(origin == NONE, root, state.cohort[origin])
+    """For each cohort the least of those that certificates may touch together with it.
+
+    Exchanges in cohorts with different roots touch no slot twice.
+    """
+    slots = np.flatnonzero(state.foreign())
+    return joined(np.arange(state.cohorts), state.cohort[slots], state.cohort[state.witness[slots]])
 
 
 @dataclass(frozen=True)
@@ -179,9 +199,10 @@ def examine_links(state: SeriesState, bounds: Bounds, offered: Offer, static: ND
     slots = slots[np.argsort(state.link[slots], kind="stable")]
     _, first, group = np.unique(state.link[slots], return_index=True, return_inverse=True)
     groups, cohort = len(first), state.cohort[slots]
-    # whoever holds a base slot of a daughter was in the other cohort before
-    parted = (state.witness[slots] == NONE) & (state.origin[cohort] != NONE)
-    been_in = np.concatenate([cohort, state.cohort[state.origin[cohort[parted]]]])
+    # whoever holds a slot of a cohort with slots that parted was in the former cohort too
+    former = former_cohort(state)[cohort]
+    parted = former != NONE
+    been_in = np.concatenate([cohort, former[parted]])
     of_group = np.concatenate([group, group[parted]])
     size = np.bincount(of_group, minlength=groups)
     which, value, count = offered.expanded(been_in)
@@ -203,19 +224,22 @@ def examine_links(state: SeriesState, bounds: Bounds, offered: Offer, static: ND
     return Links(slots, group, stops, pairs % bounds.tuples, rows, sound)
 
 
-def gone_rightly(state: SeriesState, offered: Offer, static: NDArray[np.bool_], slots: Integers) -> NDArray[np.bool_]:
+def gone_rightly(state: SeriesState, bounds: Bounds, static: NDArray[np.bool_], slots: Integers) -> NDArray[np.bool_]:
     """Which slots that were taken away went beside a base slot that is there and has been for as long as they.
 
     Guarantee: of those taken away in the present release, the holder of that slot changes in it. It is the witness, or
     the cohort formed at once and offers the value.
     """
     door, cohort = state.beside[slots], state.cohort[slots]
-    right = static[door] & (state.cohort[door] == cohort) & (state.witness[door] == NONE)
+    right = static[door] & (state.cohort[door] == cohort) & state.base()[door]
     right &= state.born[door] <= state.born[slots]
     new = state.empty_until[slots] == state.release
     right &= ~(new & unchanged(state, door))
-    elsewhere = (state.origin[cohort] == NONE) & (offered.count(cohort, state.value[slots]) > 0)
-    return right & ((state.witness[slots] == door) | ((state.witness[slots] != NONE) & elsewhere))
+    witness = state.witness[slots]
+    original = static & (state.witness == NONE)
+    elsewhere = original[door] & original[witness] & (state.cohort[witness] == cohort)
+    elsewhere &= offer(state, bounds, original).count(cohort, state.value[slots]) > 0
+    return right & (witness != NONE) & ((witness == door) | elsewhere)
 
 
 @dataclass(frozen=True)
@@ -245,20 +269,15 @@ def failures(state: SeriesState, bounds: Bounds) -> Failures:
     static = state.static()
     offered = offer(state, bounds, static)
     bad = np.zeros(state.cohorts, bool)
-    used = np.bincount(state.cohort[state.witness == NONE], minlength=state.cohorts) > 0
+    used = np.bincount(state.cohort[state.base()], minlength=state.cohorts) > 0
     bad[used & ~sound_cohorts(state, bounds, offered)] = True
-    lost = np.flatnonzero(~sound_daughters(state, bounds, offered))
-    bad[lost] = True
-    bad[state.cohort[state.origin[lost]]] = True
-    witness = np.concatenate([state.witness[state.witness != NONE], state.origin[state.origin != NONE]])
+    bad |= ~sound_parts(state, bounds, offered, static)
+    witness = state.witness[state.witness != NONE]
     bad[state.cohort[witness[~static[witness]]]] = True
-    apart = state.witness != NONE
-    apart &= state.cohort[np.maximum(state.witness, 0)] != state.cohort
-    bad[state.cohort[apart]] = True
     new = np.flatnonzero((state.witness != NONE) & (state.born == state.release))
     bad[state.cohort[new[unchanged(state, state.witness[new])]]] = True
     gone = np.flatnonzero(state.gone())
-    bad[state.cohort[gone[~gone_rightly(state, offered, static, gone)]]] = True
+    bad[state.cohort[gone[~gone_rightly(state, bounds, static, gone)]]] = True
     links = examine_links(state, bounds, offered, static)
     bad[state.cohort[links.slots[~links.sound[links.group]]]] = True
     return Failures(np.flatnonzero(bad))
@@ -318,7 +337,7 @@ def certificates(state: SeriesState, bounds: Bounds, people: Integers) -> Certif
     offered = offer(state, bounds, static)
     links = examine_links(state, bounds, offered, static)
     is_linked = ~static[slot]
-    rule = np.where(is_linked, MOVE, np.where(state.witness[slot] != NONE, COMPANY, PERMUTATION))
+    rule = np.where(is_linked, MOVE, np.where(state.base()[slot], PERMUTATION, COMPANY))
     # the values of each cohort, and behind them those of each group of linked slots
     stops = np.append(offered.stops, len(offered.keys) + links.stops)
     values = np.append(offered.keys % bounds.tuples, links.values)
@@ -329,9 +348,10 @@ def certificates(state: SeriesState, bounds: Bounds, people: Integers) -> Certif
     listed = np.empty(int((np.diff(stops, prepend=0)[group] + 1).sum()), np.int64)
     list_values(group, stops, values, state.value[slot], list_stops, listed)
     cohort_rows = np.bincount(offered.keys // bounds.tuples, offered.counts, minlength=state.cohorts).astype(np.int64)
-    candidates = cohort_rows[state.cohort[slot]] + (rule == COMPANY)
-    in_daughter = np.flatnonzero((rule == PERMUTATION) & (state.origin[state.cohort[slot]] != NONE))
-    candidates[in_daughter] = rows_in_both(state, offered, state.cohort[slot[in_daughter]])
+    candidates = cohort_rows[state.cohort[slot]]
+    parted = np.flatnonzero(former_cohort(state)[state.cohort[slot]] != NONE)
+    candidates[parted] = rows_in_both(state, bounds, offered, state.cohort[slot[parted]])
+    candidates += rule == COMPANY
     candidates[is_linked] = links.rows[group_of_slot[slot[is_linked]]]
     return Certificates(people, slot, rule, list_stops, listed[: list_stops[-1] if len(people) else 0], candidates)
 
@@ -357,50 +377,65 @@ def assignment(state: SeriesState, bounds: Bounds, person: int, value: int) -> d
     own = state.slot[person]
     if value == state.value[own]:
         return given
-    static = state.static()
-
-    gone = state.gone()
+    static, gone, base, foreign = state.static(), state.gone(), state.base(), state.foreign()
+    values = state.value.copy()
 
     def give(slot: int, new: int, since: int = NONE, until: int = STILL) -> None:
         for each in np.flatnonzero((state.slot == slot) & (state.since >= since) & (state.since < until)):
             given[int(each)] = int(new)
 
-    def partner(cohort: int, wanted: int) -> int:
-        base = static & (state.witness == NONE) & (state.cohort == cohort) & (state.value == wanted)
-        return int(np.flatnonzero(base)[0])
+    def partner(cohort: int, wanted: int, among: NDArray[np.bool_]) -> int:
+        return int(np.flatnonzero(static & among & (state.cohort == cohort) & (values == wanted))[0])
+
+    def permute(slots: list[int], wanted: dict[int, int]) -> None:
+        """Give original slots of a cohort wanted ones of their values, and what is left to the others."""
+        left = [int(values[slot]) for slot in slots]
+        for new in wanted.values():
+            left.remove(new)
+        for slot in slots:
+            values[slot] = wanted[slot] if slot in wanted else left.pop()
+            give(slot, values[slot])
+
+    def offering(wanted: dict[int, int]) -> list[int]:
+        """Slots, and original ones of their cohort that have what is wanted of these."""
+        originals = state.witness == NONE
+        return sorted({*wanted, *(partner(state.cohort[slot], new, originals) for slot, new in wanted.items())})
 
     def exchange(first: int, second: int) -> None:
-        give(first, state.value[second])
-        give(second, state.value[first])
-        earlier, later = (first, second) if state.born[first] <= state.born[second] else (second, first)
-        origin = state.origin[state.cohort[first]]
-        if origin != NONE and state.born[earlier] < state.born[later] and state.value[later] != state.value[origin]:
-            exchange(origin, partner(state.cohort[origin], state.value[later]))
+        new = {first: int(values[second]), second: int(values[first])}
+        if state.born[first] != state.born[second]:
+            parted = sorted((slot for slot in new if foreign[slot]), key=lambda slot: -state.born[slot])
+            # each witness ends with the value of the slot that parted from it
+            ends: dict[int, int] = {}
+            for slot in parted:
+                ends.setdefault(int(state.witness[slot]), int(values[slot]))
+            for cohort in {int(state.cohort[witness]) for witness in ends}:
+                wanted = {witness: end for witness, end in ends.items() if state.cohort[witness] == cohort}
+                permute(offering(wanted), wanted)
+            for slot in parted:
+                give(state.witness[slot], new[slot], NONE, state.born[slot])
+        for slot, value_there in new.items():
+            values[slot] = value_there
+            give(slot, value_there)
 
     def came_and_went(slot: int) -> None:
-        witness, door, cohort = state.witness[slot], state.beside[slot], state.cohort[slot]
-        four = {witness, door, partner(cohort, value), partner(cohort, state.value[slot])}
-        left = [int(state.value[each]) for each in sorted(four)]
-        left.remove(value)
-        left.remove(state.value[slot])
-        for each in sorted(four - {witness, door}):
-            give(each, left.pop())
-        give(witness, value, NONE, state.born[slot])
-        give(witness, state.value[slot], state.born[slot])
-        give(door, state.value[slot], NONE, state.empty_until[slot])
+        witness, door, own_value = state.witness[slot], state.beside[slot], values[slot]
+        permute(offering({door: own_value}), {door: own_value})
+        if values[witness] != value:
+            exchange(witness, partner(state.cohort[slot], value, base))
+        give(witness, own_value, state.born[slot])
         give(door, value, state.empty_until[slot])
         give(slot, value)
 
     for slot in np.flatnonzero(state.link == state.link[own]).tolist():
         witness = state.witness[slot]
-        if witness == NONE:
-            exchange(slot, partner(state.cohort[slot], value))
-            continue
-        if gone[slot] and state.beside[slot] != witness:
+        if base[slot]:
+            exchange(slot, partner(state.cohort[slot], value, base))
+        elif gone[slot] and state.beside[slot] != witness:
             came_and_went(slot)
-            continue
-        if value != state.value[witness]:
-            exchange(witness, partner(state.cohort[witness], value))
-        give(slot, value)
-        give(witness, state.value[slot], state.born[slot], state.empty_until[slot] if gone[slot] else STILL)
+        else:
+            if value != values[witness]:
+                exchange(witness, partner(state.cohort[witness], value, base))
+            give(slot, value)
+            give(witness, state.value[slot], state.born[slot], state.empty_until[slot] if gone[slot] else STILL)
     return given

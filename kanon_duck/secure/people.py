@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from kanon_duck.encoding.codes import Encoding
 from kanon_duck.secure.bounds import Bounds
-from kanon_duck.secure.certificates import examine_links, offer, sound_cohorts, sound_daughters
+from kanon_duck.secure.certificates import examine_links, offer, sound_cohorts, sound_parts
 from kanon_duck.secure.prices import MOVE_RISE, cost
 from kanon_duck.secure.settings import SeriesSettings
 from kanon_duck.secure.state import NOBODY, NONE, STILL, SeriesState
@@ -82,19 +82,10 @@ def let_movers_leave(
     state.waiting[person] = state.release
 
 
-def sound_daughters_of(state: SeriesState, bounds: Bounds, static: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Which cohorts neither miss a value of another cohort nor offer too little to their daughters."""
-    lost = np.flatnonzero(~sound_daughters(state, bounds, offer(state, bounds, static)))
-    sound = np.ones(state.cohorts, bool)
-    sound[lost] = False
-    sound[state.cohort[state.origin[lost]]] = False
-    return sound
-
-
 def sound_without(state: SeriesState, bounds: Bounds, static: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Which cohorts stay sound, for those too who have had linked slots, if no more than some slots are static."""
     offered = offer(state, bounds, static)
-    sound = sound_cohorts(state, bounds, offered) & sound_daughters_of(state, bounds, static)
+    sound = sound_cohorts(state, bounds, offered) & sound_parts(state, bounds, offered, static)
     links = examine_links(state, bounds, offered, state.static())
     sound[state.cohort[links.slots[~links.sound[links.group]]]] = False
     return sound

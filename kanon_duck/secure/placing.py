@@ -9,9 +9,9 @@ from kanon_duck.encoding.codes import Encoding
 from kanon_duck.kernels.secure_pool import ALWAYS, GOES_WITH_ANY, IF_NEW
 from kanon_duck.runtime.parallel import Checkpoint
 from kanon_duck.secure.bounds import Bounds
-from kanon_duck.secure.certificates import examine_links, offer, roots, sound_cohorts
+from kanon_duck.secure.certificates import examine_links, offer, roots, sound_cohorts, sound_parts
 from kanon_duck.secure.departures import what_goes
-from kanon_duck.secure.people import claimed, sound_daughters_of
+from kanon_duck.secure.people import claimed
 from kanon_duck.secure.plan import Plan
 from kanon_duck.secure.pool import Open, Waiting, find_places
 from kanon_duck.secure.prices import (
@@ -44,7 +44,7 @@ def find_plan(
     planned = static.copy()
     planned[claimed(state)] = False
     offered = offer(state, bounds, planned)
-    sound = sound_cohorts(state, bounds, offered) & sound_daughters_of(state, bounds, planned)
+    sound = sound_cohorts(state, bounds, offered) & sound_parts(state, bounds, offered, planned)
     former = state.slot[person]
     witnesses = state.witnesses()
     stuck = former != NONE
@@ -95,7 +95,7 @@ def doors(state: SeriesState, empties: Integers, planned: NDArray[np.bool_]) -> 
     """
     reserve = np.flatnonzero(state.reserve() & state.living()[state.cohort])
     slots = np.concatenate([empties, reserve])
-    return slots[planned[slots] & (state.witness[slots] == NONE)]
+    return slots[planned[slots] & state.base()[slots]]
 
 
 def choose_slots(

@@ -11,7 +11,7 @@ from kanon_duck.secure.bounds import Bounds
 from kanon_duck.secure.certificates import failures
 from kanon_duck.secure.people import occupy
 from kanon_duck.secure.settings import SeriesSettings
-from kanon_duck.secure.state import NOBODY, NONE, SeriesState, own_copy, with_cohorts, with_slots
+from kanon_duck.secure.state import NOBODY, NONE, SeriesState, joined, own_copy, with_cohorts, with_slots
 
 Integers = NDArray[np.int64]
 
@@ -112,7 +112,7 @@ def _with_places(state: SeriesState, value: Integers, plan: Plan, groups: int) -
     occupy(state, plan.person[old], plan.slot[old])
     first = state.cohorts
     cohort = plan.cohort + np.where(plan.new, first, 0)
-    state = with_cohorts(state, groups, np.full(groups, NONE))
+    state = with_cohorts(state, groups)
     person = plan.person[~old]
     slots = state.slots + np.arange(len(person))
     nobody = np.full(len(plan.counterfeit_group), NOBODY)
@@ -129,17 +129,3 @@ def _with_places(state: SeriesState, value: Integers, plan: Plan, groups: int) -
     state.waiting[person] = NONE
     linked = (former != NONE) & (former != state.slot[plan.person])
     return replace(state, link=joined(state.link, former[linked], state.slot[plan.person[linked]]))
-
-
-def joined(link: Integers, first: Integers, second: Integers) -> Integers:
-    """Groups of slots after pairs have been linked; each has its least number."""
-    link = link.copy()
-    while True:
-        one, other = link[first], link[second]
-        apart = one != other
-        if not apart.any():
-            return link
-        low, high = np.minimum(one, other)[apart], np.maximum(one, other)[apart]
-        target = np.arange(len(link))
-        np.minimum.at(target, high, low)
-        link = target[link]

@@ -224,6 +224,22 @@ def examine_links(state: SeriesState, bounds: Bounds, offered: Offer, static: ND
     return Links(slots, group, stops, pairs % bounds.tuples, rows, sound)
 
 
+def certifying(state: SeriesState, bounds: Bounds, offered: Offer, links: Links, static: NDArray[np.bool_]) -> Offer:
+    """What cohorts offer those who hold no linked slot: also on linked base slots that can have all values of theirs.
+
+    Guarantee: whoever held slots linked with such a one can have any value that the cohort offers.
+    """
+    slots = links.slots[links.sound[links.group] & state.base()[links.slots]]
+    group = np.full(state.slots, NONE)
+    group[links.slots] = links.group
+    which, value, _ = offered.expanded(state.cohort[slots])
+    of_group = np.repeat(np.arange(len(links.stops)), np.diff(links.stops, prepend=0))
+    has = np.isin(group[slots[which]] * bounds.tuples + value, of_group * bounds.tuples + links.values)
+    helps = static.copy()
+    helps[slots[np.bincount(which, ~has, minlength=len(slots)) == 0]] = True
+    return offer(state, bounds, helps)
+
+
 def gone_rightly(state: SeriesState, bounds: Bounds, static: NDArray[np.bool_], slots: Integers) -> NDArray[np.bool_]:
     """Which slots that were taken away went beside a base slot that is there and has been for as long as they.
 
@@ -268,9 +284,10 @@ def failures(state: SeriesState, bounds: Bounds) -> Failures:
     """
     static = state.static()
     offered = offer(state, bounds, static)
+    links = examine_links(state, bounds, offered, static)
     bad = np.zeros(state.cohorts, bool)
     used = np.bincount(state.cohort[state.base()], minlength=state.cohorts) > 0
-    bad[used & ~sound_cohorts(state, bounds, offered)] = True
+    bad[used & ~sound_cohorts(state, bounds, certifying(state, bounds, offered, links, static))] = True
     bad |= ~sound_parts(state, bounds, offered, static)
     witness = state.witness[state.witness != NONE]
     bad[state.cohort[witness[~static[witness]]]] = True
@@ -278,7 +295,6 @@ def failures(state: SeriesState, bounds: Bounds) -> Failures:
     bad[state.cohort[new[unchanged(state, state.witness[new])]]] = True
     gone = np.flatnonzero(state.gone())
     bad[state.cohort[gone[~gone_rightly(state, bounds, static, gone)]]] = True
-    links = examine_links(state, bounds, offered, static)
     bad[state.cohort[links.slots[~links.sound[links.group]]]] = True
     return Failures(np.flatnonzero(bad))
 
@@ -339,15 +355,18 @@ def certificates(state: SeriesState, bounds: Bounds, people: Integers) -> Certif
     is_linked = ~static[slot]
     rule = np.where(is_linked, MOVE, np.where(state.base()[slot], PERMUTATION, COMPANY))
     # the values of each cohort, and behind them those of each group of linked slots
-    stops = np.append(offered.stops, len(offered.keys) + links.stops)
-    values = np.append(offered.keys % bounds.tuples, links.values)
+    certified = certifying(state, bounds, offered, links, static)
+    stops = np.append(certified.stops, len(certified.keys) + links.stops)
+    values = np.append(certified.keys % bounds.tuples, links.values)
     group_of_slot = np.full(state.slots, NONE)
     group_of_slot[links.slots] = links.group
     group = np.where(is_linked, state.cohorts + group_of_slot[slot], state.cohort[slot])
     list_stops = np.empty(len(people), np.int64)
     listed = np.empty(int((np.diff(stops, prepend=0)[group] + 1).sum()), np.int64)
     list_values(group, stops, values, state.value[slot], list_stops, listed)
-    cohort_rows = np.bincount(offered.keys // bounds.tuples, offered.counts, minlength=state.cohorts).astype(np.int64)
+    cohort_rows = np.bincount(certified.keys // bounds.tuples, certified.counts, minlength=state.cohorts).astype(
+        np.int64
+    )
     candidates = cohort_rows[state.cohort[slot]]
     parted = np.flatnonzero(former_cohort(state)[state.cohort[slot]] != NONE)
     candidates[parted] = rows_in_both(state, bounds, offered, state.cohort[slot[parted]])
@@ -385,7 +404,8 @@ def assignment(state: SeriesState, bounds: Bounds, person: int, value: int) -> d
             given[int(each)] = int(new)
 
     def partner(cohort: int, wanted: int, among: NDArray[np.bool_]) -> int:
-        return int(np.flatnonzero(static & among & (state.cohort == cohort) & (values == wanted))[0])
+        found = np.flatnonzero(among & (state.cohort == cohort) & (values == wanted))
+        return int(found[np.argmax(static[found])])  # rather one that is linked with no other
 
     def permute(slots: list[int], wanted: dict[int, int]) -> None:
         """Give original slots of a cohort wanted ones of their values, and what is left to the others."""
@@ -398,7 +418,7 @@ def assignment(state: SeriesState, bounds: Bounds, person: int, value: int) -> d
 
     def offering(wanted: dict[int, int]) -> list[int]:
         """Slots, and original ones of their cohort that have what is wanted of these."""
-        originals = state.witness == NONE
+        originals = static & (state.witness == NONE)
         return sorted({*wanted, *(partner(state.cohort[slot], new, originals) for slot, new in wanted.items())})
 
     def exchange(first: int, second: int) -> None:
@@ -417,25 +437,33 @@ def assignment(state: SeriesState, bounds: Bounds, person: int, value: int) -> d
         for slot, value_there in new.items():
             values[slot] = value_there
             give(slot, value_there)
+            if slot == second:
+                for linked in np.flatnonzero((state.link == state.link[slot]) & (np.arange(state.slots) != slot)):
+                    place(int(linked), value_there)
 
-    def came_and_went(slot: int) -> None:
+    def came_and_went(slot: int, new: int) -> None:
         witness, door, own_value = state.witness[slot], state.beside[slot], values[slot]
         permute(offering({door: own_value}), {door: own_value})
-        if values[witness] != value:
-            exchange(witness, partner(state.cohort[slot], value, base))
+        if values[witness] != new:
+            exchange(witness, partner(state.cohort[slot], new, base))
         give(witness, own_value, state.born[slot])
-        give(door, value, state.empty_until[slot])
-        give(slot, value)
+        give(door, new, state.empty_until[slot])
+        give(slot, new)
+
+    def place(slot: int, new: int) -> None:
+        witness, own_value = state.witness[slot], int(values[slot])
+        if new == own_value:
+            return
+        if base[slot]:
+            exchange(slot, partner(state.cohort[slot], new, base))
+        elif gone[slot] and state.beside[slot] != witness:
+            came_and_went(slot, new)
+        else:
+            if new != values[witness]:
+                exchange(witness, partner(state.cohort[witness], new, base))
+            give(slot, new)
+            give(witness, own_value, state.born[slot], state.empty_until[slot] if gone[slot] else STILL)
 
     for slot in np.flatnonzero(state.link == state.link[own]).tolist():
-        witness = state.witness[slot]
-        if base[slot]:
-            exchange(slot, partner(state.cohort[slot], value, base))
-        elif gone[slot] and state.beside[slot] != witness:
-            came_and_went(slot)
-        else:
-            if value != values[witness]:
-                exchange(witness, partner(state.cohort[witness], value, base))
-            give(slot, value)
-            give(witness, state.value[slot], state.born[slot], state.empty_until[slot] if gone[slot] else STILL)
+        place(slot, value)
     return given

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from kanon_duck.encoding.codes import Encoding
 from kanon_duck.secure.bounds import Bounds
-from kanon_duck.secure.certificates import examine_links, offer, sound_cohorts, sound_parts
+from kanon_duck.secure.certificates import certifying, examine_links, offer, sound_cohorts, sound_parts
 from kanon_duck.secure.prices import MOVE_RISE, cost
 from kanon_duck.secure.settings import SeriesSettings
 from kanon_duck.secure.state import NOBODY, NONE, STILL, SeriesState
@@ -76,17 +76,30 @@ def let_movers_leave(
     static = state.static()
     static[claimed(state)] = False
     static[slot] = False
+    alone = only_claim(state, slot)
     sound = sound_without(state, bounds, static)
-    person = person[sound[state.cohort[slot]]]
+    person = person[sound[state.cohort[slot]] | alone]
     vacate(state, person)
     state.waiting[person] = state.release
+
+
+def only_claim(state: SeriesState, slots: Integers) -> NDArray[np.bool_]:
+    """Which slots are the only ones of their cohorts that are given, claimed, or linked with others.
+
+    A cohort that needs such a slot keeps what it offers if who held it finds all that elsewhere.
+    """
+    counted = ~state.static()
+    counted[claimed(state)] = True
+    counted[slots] = True
+    return np.bincount(state.cohort[counted], minlength=state.cohorts)[state.cohort[slots]] == 1
 
 
 def sound_without(state: SeriesState, bounds: Bounds, static: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Which cohorts stay sound, for those too who have had linked slots, if no more than some slots are static."""
     offered = offer(state, bounds, static)
-    sound = sound_cohorts(state, bounds, offered) & sound_parts(state, bounds, offered, static)
     links = examine_links(state, bounds, offered, state.static())
+    certified = certifying(state, bounds, offered, links, static)
+    sound = sound_cohorts(state, bounds, certified) & sound_parts(state, bounds, offered, static)
     sound[state.cohort[links.slots[~links.sound[links.group]]]] = False
     return sound
 

@@ -9,9 +9,9 @@ from kanon_duck.encoding.codes import Encoding
 from kanon_duck.kernels.secure_pool import ALWAYS, GOES_WITH_ANY, IF_NEW
 from kanon_duck.runtime.parallel import Checkpoint
 from kanon_duck.secure.bounds import Bounds
-from kanon_duck.secure.certificates import examine_links, offer, roots, sound_cohorts, sound_parts
+from kanon_duck.secure.certificates import examine_links, offer, roots
 from kanon_duck.secure.departures import what_goes
-from kanon_duck.secure.people import claimed
+from kanon_duck.secure.people import claimed, only_claim, sound_without
 from kanon_duck.secure.plan import Plan
 from kanon_duck.secure.pool import Open, Waiting, find_places
 from kanon_duck.secure.prices import (
@@ -43,12 +43,12 @@ def find_plan(
     static = state.static()
     planned = static.copy()
     planned[claimed(state)] = False
-    offered = offer(state, bounds, planned)
-    sound = sound_cohorts(state, bounds, offered) & sound_parts(state, bounds, offered, planned)
+    sound = sound_without(state, bounds, planned)
     former = state.slot[person]
     witnesses = state.witnesses()
     stuck = former != NONE
-    stuck[stuck] = ~sound[state.cohort[former[stuck]]] | witnesses[former[stuck]]
+    back = former[stuck]
+    stuck[stuck] = (~sound[state.cohort[back]] & ~only_claim(state, back)) | witnesses[back]
     person = person[~stuck]
     root = roots(state)
     waiting = pool_of(state, person, value, bounds, settings, root, planned)

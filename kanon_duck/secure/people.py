@@ -73,25 +73,8 @@ def let_movers_leave(
     rise = _rise(state, encoding, person, state.cohort[slot])
     leaves = (rise > MOVE_RISE) & ~state.witnesses()[slot]
     person, slot = person[leaves], slot[leaves]
-    static = state.static()
-    static[claimed(state)] = False
-    static[slot] = False
-    alone = only_claim(state, slot)
-    sound = sound_without(state, bounds, static)
-    person = person[sound[state.cohort[slot]] | alone]
     vacate(state, person)
     state.waiting[person] = state.release
-
-
-def only_claim(state: SeriesState, slots: Integers) -> NDArray[np.bool_]:
-    """Which slots are the only ones of their cohorts that are given, claimed, or linked with others.
-
-    A cohort that needs such a slot keeps what it offers if who held it finds all that elsewhere.
-    """
-    counted = ~state.static()
-    counted[claimed(state)] = True
-    counted[slots] = True
-    return np.bincount(state.cohort[counted], minlength=state.cohorts)[state.cohort[slots]] == 1
 
 
 def sound_without(state: SeriesState, bounds: Bounds, static: NDArray[np.bool_]) -> NDArray[np.bool_]:

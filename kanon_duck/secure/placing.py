@@ -11,7 +11,7 @@ from kanon_duck.runtime.parallel import Checkpoint
 from kanon_duck.secure.bounds import Bounds
 from kanon_duck.secure.certificates import examine_links, offer, roots
 from kanon_duck.secure.departures import what_goes
-from kanon_duck.secure.people import claimed, only_claim, sound_without
+from kanon_duck.secure.people import claimed, sound_without
 from kanon_duck.secure.plan import Plan
 from kanon_duck.secure.pool import Open, Waiting, find_places
 from kanon_duck.secure.prices import (
@@ -43,22 +43,16 @@ def find_plan(
     static = state.static()
     planned = static.copy()
     planned[claimed(state)] = False
-    sound = sound_without(state, bounds, planned)
-    former = state.slot[person]
-    witnesses = state.witnesses()
-    stuck = former != NONE
-    back = former[stuck]
-    stuck[stuck] = (~sound[state.cohort[back]] & ~only_claim(state, back)) | witnesses[back]
-    person = person[~stuck]
+    person, counted = who_may_move(state, person, bounds, planned, np.random.default_rng([seed, 2]))
     root = roots(state)
-    waiting = pool_of(state, person, value, bounds, settings, root, planned)
+    waiting = pool_of(state, person, value, bounds, settings, root, counted)
     hiding = state.hiding(settings.hides)
     empties = empty_slots(state, hiding)
     ways_in = doors(state, empties, planned)
     empties = empties[
         np.lexsort((filling_rank(state, empties, ways_in, hiding), state.value[empties], state.cohort[empties]))
     ]
-    cohorts = open_cohorts(state, empties, ways_in, hiding, bounds, root, planned)
+    cohorts = open_cohorts(state, empties, ways_in, hiding, bounds, root, counted)
     cohort, group = find_places(
         encoding, waiting, cohorts, bounds, HIDDEN_PRICE, crowding(settings), settings.effort, seed, checkpoint
     )
@@ -69,6 +63,30 @@ def find_plan(
     )
     placed = (group >= 0) | (slot != NONE) | (witness != NONE)
     return Plan(person, number, slot, witness).take(placed), ways_in
+
+
+def who_may_move(
+    state: SeriesState, person: Integers, bounds: Bounds, planned: NDArray[np.bool_], generator: np.random.Generator
+) -> tuple[Integers, NDArray[np.bool_]]:
+    """Who of those who wait may get a slot now; and which slots count as static then.
+
+    Whoever held a witness may not have another slot. Of a cohort that needs the slots of those who left it, one of them
+    may at a time: the other slots stay what they are, and the cohort keeps what it offers if that one finds all of it
+    elsewhere.
+    """
+    sound = sound_without(state, bounds, planned)
+    former = state.slot[person]
+    stuck = former != NONE
+    stuck[stuck] = state.witnesses()[former[stuck]]
+    needed = (former != NONE) & ~stuck
+    needed[needed] = ~sound[state.cohort[former[needed]]]
+    drawn = generator.permutation(np.flatnonzero(needed))
+    _, first = np.unique(state.cohort[former[drawn]], return_index=True)
+    others = np.setdiff1d(drawn, drawn[first])
+    counted = planned.copy()
+    counted[former[others]] = state.static()[former[others]]
+    stuck[others] = True
+    return person[~stuck], counted
 
 
 def crowding(settings: SeriesSettings) -> float:

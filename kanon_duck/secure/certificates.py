@@ -21,7 +21,7 @@ certificate is an assignment of its own.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,6 +71,11 @@ class Offer:
         place = np.minimum(np.searchsorted(self.keys, wanted), len(self.keys) - 1)
         return np.where(self.keys[place] == wanted, self.counts[place], 0)
 
+    def rows(self) -> Integers:
+        """Static base slots of each cohort."""
+        cohort = np.repeat(np.arange(len(self.stops)), np.diff(self.stops, prepend=0))
+        return np.bincount(cohort, self.counts, minlength=len(self.stops)).astype(np.int64)
+
     def expanded(self, cohort: Integers) -> tuple[Integers, Integers, Integers]:
         """Which of the given cohorts, value, and number of static base slots of each of their pairs."""
         starts = np.where(cohort > 0, self.stops[cohort - 1], 0)
@@ -92,9 +97,7 @@ def offer(state: SeriesState, bounds: Bounds, static: NDArray[np.bool_] | None =
 
 def sound_cohorts(state: SeriesState, bounds: Bounds, offered: Offer) -> NDArray[np.bool_]:
     """Which cohorts have k static base slots with diverse enough values."""
-    cohort = offered.keys // bounds.tuples
-    rows = np.bincount(cohort, offered.counts, minlength=state.cohorts)
-    return (rows >= bounds.k) & bounds.diverse(offered.stops, offered.keys % bounds.tuples)
+    return (offered.rows() >= bounds.k) & bounds.diverse(offered.stops, offered.keys % bounds.tuples)
 
 
 def sound_parts(
@@ -116,8 +119,7 @@ def sound_parts(
     sound[state.cohort[slots[wrong]]] = False
     sound[cohort[wrong]] = False
     former = former_cohort(state)
-    lost = np.flatnonzero(former != NONE)
-    lost = lost[rows_in_both(state, bounds, offered, lost) < bounds.k]
+    lost = np.flatnonzero((former != NONE) & (lasting(state, bounds, offered).rows() < bounds.k))
     sound[lost] = False
     sound[former[lost]] = False
     return sound
@@ -135,22 +137,29 @@ def former_cohort(state: SeriesState) -> Integers:
     return former
 
 
-def rows_in_both(state: SeriesState, bounds: Bounds, offered: Offer, cohorts: Integers) -> Integers:
-    """Rows with values of cohorts in all classes that their people were in, of cohorts with slots that parted.
+def lasting(state: SeriesState, bounds: Bounds, offered: Offer) -> Offer:
+    """What cohorts offer, with the rows that there were in all classes that their people were in.
 
-    Until the last of these came, the original slots of the former cohort were there, and the slots born first.
+    Until the last of those came that parted into a cohort, there were the original slots of the former cohort, and
+    those of the cohort that were born first.
     """
+    former = former_cohort(state)
+    cohort, value = offered.keys // bounds.tuples, offered.keys % bounds.tuples
+    parted = np.flatnonzero(former[cohort] != NONE)
+    if not len(parted):
+        return offered
     static = state.static()
     base = np.flatnonzero(state.base() & static)
     first = np.full(state.cohorts, np.iinfo(np.int64).max)
     np.minimum.at(first, state.cohort[base], state.born[base])
     oldest = np.zeros(state.slots, bool)
     oldest[base] = state.born[base] == first[state.cohort[base]]
+    early = offer(state, bounds, oldest).count(cohort[parted], value[parted])
     original = static & (state.witness == NONE)
-    which, value, count = offered.expanded(cohorts)
-    early = offer(state, bounds, oldest).count(cohorts[which], value)
-    early += offer(state, bounds, original).count(former_cohort(state)[cohorts][which], value)
-    return np.bincount(which, np.minimum(count, early), minlength=len(cohorts)).astype(np.int64)
+    early += offer(state, bounds, original).count(former[cohort[parted]], value[parted])
+    counts = offered.counts.copy()
+    counts[parted] = np.minimum(counts[parted], early)
+    return replace(offered, counts=counts)
 
 
 def roots(state: SeriesState) -> Integers:
@@ -199,15 +208,10 @@ def examine_links(state: SeriesState, bounds: Bounds, offered: Offer, static: ND
     slots = slots[np.argsort(state.link[slots], kind="stable")]
     _, first, group = np.unique(state.link[slots], return_index=True, return_inverse=True)
     groups, cohort = len(first), state.cohort[slots]
-    # whoever holds a slot of a cohort with slots that parted was in the former cohort too
-    former = former_cohort(state)[cohort]
-    parted = former != NONE
-    been_in = np.concatenate([cohort, former[parted]])
-    of_group = np.concatenate([group, group[parted]])
-    size = np.bincount(of_group, minlength=groups)
-    which, value, count = offered.expanded(been_in)
+    size = np.bincount(group, minlength=groups)
+    which, value, count = lasting(state, bounds, offered).expanded(cohort)
     # values that every cohort of the group offers
-    keys, place, times = np.unique(of_group[which] * bounds.tuples + value, return_inverse=True, return_counts=True)
+    keys, place, times = np.unique(group[which] * bounds.tuples + value, return_inverse=True, return_counts=True)
     least = np.full(len(keys), np.iinfo(np.int64).max)
     np.minimum.at(least, place, count)
     common = times == size[keys // bounds.tuples]
@@ -364,12 +368,7 @@ def certificates(state: SeriesState, bounds: Bounds, people: Integers) -> Certif
     list_stops = np.empty(len(people), np.int64)
     listed = np.empty(int((np.diff(stops, prepend=0)[group] + 1).sum()), np.int64)
     list_values(group, stops, values, state.value[slot], list_stops, listed)
-    cohort_rows = np.bincount(certified.keys // bounds.tuples, certified.counts, minlength=state.cohorts).astype(
-        np.int64
-    )
-    candidates = cohort_rows[state.cohort[slot]]
-    parted = np.flatnonzero(former_cohort(state)[state.cohort[slot]] != NONE)
-    candidates[parted] = rows_in_both(state, bounds, offered, state.cohort[slot[parted]])
+    candidates = lasting(state, bounds, certified).rows()[state.cohort[slot]]
     candidates += rule == COMPANY
     candidates[is_linked] = links.rows[group_of_slot[slot[is_linked]]]
     return Certificates(people, slot, rule, list_stops, listed[: list_stops[-1] if len(people) else 0], candidates)

@@ -9,7 +9,7 @@ from kanon_duck.encoding.codes import Encoding
 from kanon_duck.kernels.secure_pool import ALWAYS, GOES_WITH_ANY, IF_NEW
 from kanon_duck.runtime.parallel import Checkpoint
 from kanon_duck.secure.bounds import Bounds
-from kanon_duck.secure.certificates import examine_links, offer, roots
+from kanon_duck.secure.certificates import examine_links, lasting, offer, roots
 from kanon_duck.secure.departures import what_goes
 from kanon_duck.secure.people import claimed, sound_without
 from kanon_duck.secure.plan import Plan
@@ -128,7 +128,8 @@ def choose_slots(
 ) -> tuple[Integers, Integers]:
     """Empty slots for those who can fill one of their cohort, and witnesses for those who come as company.
 
-    Guarantee: a witness is one of the doors that stays empty or is filled by somebody new.
+    Guarantee: a witness is one of the doors that stays empty or is filled by somebody new; who has held a slot before
+    fills no witness.
 
     Parameters
     ----------
@@ -160,6 +161,7 @@ def choose_slots(
     place = np.searchsorted(key, wanted) + nth
     fits = place < len(key)
     fits[fits] = key[place[fits]] == wanted[fits]
+    fits[fits] = ~(known[comes[fits]] & witnesses[empties[place[fits]]])
     slot[comes[fits]] = empties[place[fits]]
     # a witness: rather one that stays empty, and is one already
     taken = slot[comes[fits]]
@@ -196,7 +198,7 @@ def pool_of(
     offered = offer(state, bounds, static)
     really_static = state.static()
     links = examine_links(state, bounds, offered, really_static)
-    which, allowed, counts = offered.expanded(state.cohort[former])
+    which, allowed, counts = lasting(state, bounds, offered).expanded(state.cohort[former])
     group_of_slot = np.full(state.slots, NONE)
     group_of_slot[links.slots] = links.group
     key = group_of_slot[former[which]] * bounds.tuples + allowed
@@ -233,7 +235,7 @@ def open_cohorts(
     takes[state.cohort[ways_in]] = IF_NEW
     takes[state.cohort[ways_in[state.reserve()[ways_in]]]] = ALWAYS
     offered = offer(state, bounds, static)
-    which, values, counts = offered.expanded(numbers)
+    which, values, counts = lasting(state, bounds, offered).expanded(numbers)
     goes = what_goes(state, bounds, static, empties, ways_in)
     return Open(
         numbers,

@@ -6,14 +6,15 @@ true assignment is consistent; others come from it by exchanges (``docs/secure-r
 
 exchange of base slots a and b of a cohort
     All who ever hold a get b's value, and the other way round. Slots that were born together have always been shown
-    together. Of a daughter's slots, born in the other cohort at t(a) < t(b) while the witness e was empty: there e has
-    b's value, and a base slot with that value has e's; and from t(a) to t(b) e's row has a's value instead.
+    together. For a slot that has parted from its witness, the witness has the slot's new value before the slot was
+    born, and its old value from then on, in place of another original slot of the witness's cohort.
 company
     A slot y came when the holder of its witness i changed. y may have the value of any base slot j of the cohort: i and
     j are exchanged, and from then on the values of y and i.
 links
     Who has held several slots, and whoever has held one of these, may have a value that each of these slots can have,
-    as long as the exchanges in the different cohorts touch no slot twice.
+    as long as the exchanges in the different cohorts touch no slot twice. If that is everything that a cohort offers,
+    others of it may exchange with a linked slot too.
 
 An exchange with a slot uses it for one person's certificate; another person's certificate may use it again, since every
 certificate is an assignment of its own.
@@ -30,7 +31,7 @@ from kanon_duck.errors import RefusedReleaseError
 from kanon_duck.kernels.atoms import in_lists
 from kanon_duck.kernels.secure_values import count_values, list_values
 from kanon_duck.secure.bounds import Bounds
-from kanon_duck.secure.state import NONE, STILL, SeriesState, joined
+from kanon_duck.secure.state import NONE, SeriesState, joined
 
 Integers = NDArray[np.int64]
 
@@ -100,9 +101,7 @@ def sound_cohorts(state: SeriesState, bounds: Bounds, offered: Offer) -> NDArray
     return (offered.rows() >= bounds.k) & bounds.diverse(offered.stops, offered.keys % bounds.tuples)
 
 
-def sound_parts(
-    state: SeriesState, bounds: Bounds, offered: Offer, static: NDArray[np.bool_]
-) -> NDArray[np.bool_]:
+def sound_parts(state: SeriesState, bounds: Bounds, offered: Offer, static: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Which cohorts neither miss, nor owe, what slots that parted from their witness need.
 
     Guarantee: whoever's slot has parted from its witness finds that this is an original static slot, and its cohort
@@ -110,7 +109,7 @@ def sound_parts(
     slot parted from.
     """
     sound = np.ones(state.cohorts, bool)
-    slots = np.flatnonzero(state.foreign())
+    slots = np.flatnonzero(state.parted())
     original = static & (state.witness == NONE)
     witness = state.witness[slots]
     cohort = state.cohort[witness]
@@ -130,7 +129,7 @@ def former_cohort(state: SeriesState) -> Integers:
 
     Whenever one of the slots was in another class, so was this cohort, until the last slot came.
     """
-    slots = np.flatnonzero(state.foreign())
+    slots = np.flatnonzero(state.parted())
     slots = slots[np.argsort(state.born[slots], kind="stable")]
     former = np.full(state.cohorts, NONE)
     former[state.cohort[slots]] = state.cohort[state.witness[slots]]
@@ -167,7 +166,7 @@ def roots(state: SeriesState) -> Integers:
 
     Exchanges in cohorts with different roots touch no slot twice.
     """
-    slots = np.flatnonzero(state.foreign())
+    slots = np.flatnonzero(state.parted())
     return joined(np.arange(state.cohorts), state.cohort[slots], state.cohort[state.witness[slots]])
 
 
@@ -270,9 +269,12 @@ class Failures:
     ----------
     cohorts : int64
         Cohorts that are to blame: each has lost, to a link or a split, what somebody's certificate needs.
+    linked : int64
+        Linked slots whose holders have no certificate.
     """
 
     cohorts: Integers
+    linked: Integers
 
 
 def unchanged(state: SeriesState, slots: Integers) -> NDArray[np.bool_]:
@@ -299,8 +301,9 @@ def failures(state: SeriesState, bounds: Bounds) -> Failures:
     bad[state.cohort[new[unchanged(state, state.witness[new])]]] = True
     gone = np.flatnonzero(state.gone())
     bad[state.cohort[gone[~gone_rightly(state, bounds, static, gone)]]] = True
-    bad[state.cohort[links.slots[~links.sound[links.group]]]] = True
-    return Failures(np.flatnonzero(bad))
+    linked = links.slots[~links.sound[links.group]]
+    bad[state.cohort[linked]] = True
+    return Failures(np.flatnonzero(bad), linked)
 
 
 def verify(state: SeriesState, bounds: Bounds) -> None:
@@ -372,97 +375,3 @@ def certificates(state: SeriesState, bounds: Bounds, people: Integers) -> Certif
     candidates += rule == COMPANY
     candidates[is_linked] = links.rows[group_of_slot[slot[is_linked]]]
     return Certificates(people, slot, rule, list_stops, listed[: list_stops[-1] if len(people) else 0], candidates)
-
-
-def assignment(state: SeriesState, bounds: Bounds, person: int, value: int) -> dict[int, int]:
-    """Who has another value than the true one in an assignment in which a person has a value; see the module.
-
-    For owners and tests: O(slots) for each call.
-
-    Parameters
-    ----------
-    person : int
-        One who is or has been in a release.
-    value : int
-        One of the values of the person's certificate.
-
-    Returns
-    -------
-    dict
-        Value by person; everybody else has the own value, and counterfeits have what is left over.
-    """
-    given: dict[int, int] = {}
-    own = state.slot[person]
-    if value == state.value[own]:
-        return given
-    static, gone, base, foreign = state.static(), state.gone(), state.base(), state.foreign()
-    values = state.value.copy()
-
-    def give(slot: int, new: int, since: int = NONE, until: int = STILL) -> None:
-        for each in np.flatnonzero((state.slot == slot) & (state.since >= since) & (state.since < until)):
-            given[int(each)] = int(new)
-
-    def partner(cohort: int, wanted: int, among: NDArray[np.bool_]) -> int:
-        found = np.flatnonzero(among & (state.cohort == cohort) & (values == wanted))
-        return int(found[np.argmax(static[found])])  # rather one that is linked with no other
-
-    def permute(slots: list[int], wanted: dict[int, int]) -> None:
-        """Give original slots of a cohort wanted ones of their values, and what is left to the others."""
-        left = [int(values[slot]) for slot in slots]
-        for new in wanted.values():
-            left.remove(new)
-        for slot in slots:
-            values[slot] = wanted[slot] if slot in wanted else left.pop()
-            give(slot, values[slot])
-
-    def offering(wanted: dict[int, int]) -> list[int]:
-        """Slots, and original ones of their cohort that have what is wanted of these."""
-        originals = static & (state.witness == NONE)
-        return sorted({*wanted, *(partner(state.cohort[slot], new, originals) for slot, new in wanted.items())})
-
-    def exchange(first: int, second: int) -> None:
-        new = {first: int(values[second]), second: int(values[first])}
-        if state.born[first] != state.born[second]:
-            parted = sorted((slot for slot in new if foreign[slot]), key=lambda slot: -state.born[slot])
-            # each witness ends with the value of the slot that parted from it
-            ends: dict[int, int] = {}
-            for slot in parted:
-                ends.setdefault(int(state.witness[slot]), int(values[slot]))
-            for cohort in {int(state.cohort[witness]) for witness in ends}:
-                wanted = {witness: end for witness, end in ends.items() if state.cohort[witness] == cohort}
-                permute(offering(wanted), wanted)
-            for slot in parted:
-                give(state.witness[slot], new[slot], NONE, state.born[slot])
-        for slot, value_there in new.items():
-            values[slot] = value_there
-            give(slot, value_there)
-            if slot == second:
-                for linked in np.flatnonzero((state.link == state.link[slot]) & (np.arange(state.slots) != slot)):
-                    place(int(linked), value_there)
-
-    def came_and_went(slot: int, new: int) -> None:
-        witness, door, own_value = state.witness[slot], state.beside[slot], values[slot]
-        permute(offering({door: own_value}), {door: own_value})
-        if values[witness] != new:
-            exchange(witness, partner(state.cohort[slot], new, base))
-        give(witness, own_value, state.born[slot])
-        give(door, new, state.empty_until[slot])
-        give(slot, new)
-
-    def place(slot: int, new: int) -> None:
-        witness, own_value = state.witness[slot], int(values[slot])
-        if new == own_value:
-            return
-        if base[slot]:
-            exchange(slot, partner(state.cohort[slot], new, base))
-        elif gone[slot] and state.beside[slot] != witness:
-            came_and_went(slot, new)
-        else:
-            if new != values[witness]:
-                exchange(witness, partner(state.cohort[witness], new, base))
-            give(slot, new)
-            give(witness, own_value, state.born[slot], state.empty_until[slot] if gone[slot] else STILL)
-
-    for slot in np.flatnonzero(state.link == state.link[own]).tolist():
-        place(slot, value)
-    return given

@@ -27,7 +27,7 @@ def candidates(state: SeriesState, planned: NDArray[np.bool_]) -> NDArray[np.boo
     are original slots, or company that has not parted from its witness.
     """
     empty = ~state.held() & ~state.never_held() & ~state.gone() & state.living()[state.cohort]
-    return empty & planned & ~state.witnesses() & ~state.foreign()
+    return empty & planned & ~state.witnesses() & ~state.parted()
 
 
 def what_goes(
@@ -94,7 +94,7 @@ def take_away(state: SeriesState, bounds: Bounds, ways_in: Integers, hides: bool
     changed = state.held()[doors]
     doors = doors[changed | (state.never_held()[doors] if hides else np.ones(len(doors), bool))]
     # rather an original door, one that is a witness already, and of the others one that is filled
-    filled, parted = state.held()[doors], state.foreign()
+    filled, parted = state.held()[doors], state.parted()
     doors = doors[np.lexsort((~filled, ~witnesses[doors], parted[doors], state.cohort[doors]))]
     of_cohort = np.full(state.cohorts, NONE)
     of_cohort[state.cohort[doors[::-1]]] = doors[::-1]

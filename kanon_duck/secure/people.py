@@ -57,12 +57,11 @@ def occupy(state: SeriesState, people: Integers, slots: Integers) -> None:
     state.waiting[people] = NONE
 
 
-def let_movers_leave(
-    state: SeriesState, encoding: Encoding, bounds: Bounds, settings: SeriesSettings, moved: Integers
-) -> None:
+def let_movers_leave(state: SeriesState, encoding: Encoding, settings: SeriesSettings, moved: Integers) -> None:
     """Let those leave whose quasi-identifiers changed so much that their class would lose too much.
 
-    Only where the empty slot does not hide the class, and where its cohort stays sound without it.
+    Only where the empty slot does not hide the class. Whether they find another slot, or return, is seen later: until
+    then their slot is what it was.
     """
     slot = state.slot[moved]
     holds = slot != NONE

@@ -161,7 +161,10 @@ def choose_slots(
     place = np.searchsorted(key, wanted) + nth
     fits = place < len(key)
     fits[fits] = key[place[fits]] == wanted[fits]
-    fits[fits] = ~(known[comes[fits]] & witnesses[empties[place[fits]]])
+    # who has held a slot comes rather as company: a slot that is filled so proves nothing any more
+    takes_company = np.zeros(state.cohorts, bool)
+    takes_company[state.cohort[ways_in[~hiding[ways_in]]]] = True
+    fits[fits] = ~(known[comes[fits]] & (witnesses[empties[place[fits]]] | takes_company[cohort[comes[fits]]]))
     slot[comes[fits]] = empties[place[fits]]
     # a witness: rather one that stays empty, and is one already
     taken = slot[comes[fits]]

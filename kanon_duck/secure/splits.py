@@ -52,7 +52,7 @@ def best_parts(
     that may part only where the witness is an original slot, and its part offers the value. People who left may be in a
     part that is not shown.
     """
-    static, gone, base, foreign = state.static(), state.gone(), state.base(), state.foreign()
+    static, gone, base, parted = state.static(), state.gone(), state.base(), state.parted()
     original = static & (state.witness == NONE)
     number_of_slots = np.bincount(state.cohort[static & ~gone], minlength=state.cohorts)
     chosen = changed & state.living() & (number_of_slots >= 2 * bounds.k)
@@ -77,7 +77,7 @@ def best_parts(
     parted_from = former_cohort(state)[cohort]
     has_parted = parted_from != NONE
     elsewhere[has_parted] = offered.count(parted_from[has_parted], state.value[slots[has_parted]])
-    demands = np.flatnonzero(foreign & chosen[state.cohort[state.witness]])
+    demands = np.flatnonzero(parted & chosen[state.cohort[state.witness]])
     demands = demands[np.argsort(state.cohort[state.witness[demands]], kind="stable")]
     demand_stops = np.searchsorted(state.cohort[state.witness[demands]], numbers, side="right")
     side, settled, best_side = np.zeros(n, np.int8), np.zeros(n, np.int8), np.zeros(n, np.int8)

@@ -2,8 +2,9 @@
 
 A *slot* is a place in a class with a fixed value. At every release it is held by one person, who has that value, or by
 nobody: then its row is a counterfeit. A *cohort* is a set of slots that is shown as a whole or not at all, as one
-class. Its *base* slots are those that prove one another safe; *company* slots came later, beside a base slot whose
-holder changed, their *witness*. A cohort of company slots that parted from another cohort is its *daughter*.
+class. It forms with *original* slots; *company* came later, beside a base slot whose holder changed, its *witness*.
+Where a cohort is split, company may part from its witness. *Base* slots, which prove one another safe, are original
+slots and those that have parted.
 """
 
 from __future__ import annotations
@@ -107,13 +108,13 @@ class SeriesState:
         """Which slots are linked with no other."""
         return np.bincount(self.link, minlength=self.slots)[self.link] == 1
 
-    def foreign(self) -> NDArray[np.bool_]:
+    def parted(self) -> NDArray[np.bool_]:
         """Which slots have parted from their witness: it is in another cohort."""
         return (self.witness != NONE) & (self.cohort[self.witness] != self.cohort)
 
     def base(self) -> NDArray[np.bool_]:
         """Which slots are base slots: the original ones of a cohort, and those that have parted from their witness."""
-        return (self.witness == NONE) | self.foreign()
+        return (self.witness == NONE) | self.parted()
 
     def witnesses(self) -> NDArray[np.bool_]:
         """Which slots are witnesses."""

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kanon_duck.encoding.codes import Encoding
+from kanon_duck.secure.assignment import assignment
 from kanon_duck.secure.bounds import Bounds
-from kanon_duck.secure.certificates import assignment, certificates
+from kanon_duck.secure.certificates import certificates
 from kanon_duck.secure.people import Changes
 from kanon_duck.secure.release import Release, first_release, next_release
 from kanon_duck.secure.settings import SeriesSettings
@@ -65,7 +66,9 @@ def random_series(seed: int, most_releases: int = 5, churns: bool = False) -> Ou
         patience=int(generator.integers(1, 4)),
         effort=200.0,
     )
-    grows = generator.random() < 0.4  # many newcomers, and counterfeits that let them in: daughters come about
+    grows = (
+        generator.random() < 0.4
+    )  # many newcomers, and counterfeits that let them in: slots part from their witnesses
     if grows:
         bounds = replace(bounds, k=int(generator.integers(2, 5)), required=np.minimum(bounds.required, 2))
         settings = replace(settings, on_delete="counterfeit", reserve=1.0)
@@ -184,7 +187,7 @@ def check_certificates(outcome: Outcome) -> np.ndarray:
             assert len(set(column)) >= need
         assert outcome.value[person] in values
         for value in values:
-            given = assignment(state, bounds, int(person), int(value))
+            given = assignment(state, int(person), int(value))
             assert given.get(int(person), int(outcome.value[person])) == value
             assert agrees(outcome.releases, dict(enumerate(outcome.value.tolist())) | given)
     return np.bincount(found.rule, minlength=3)

@@ -14,7 +14,7 @@ from kanon_duck.secure import certificates, departures, placing, plan, release, 
 from kanon_duck.secure.bounds import Bounds
 from kanon_duck.secure.certificates import Failures
 from kanon_duck.secure.pool import Waiting
-from kanon_duck.secure.state import NONE, SeriesState
+from kanon_duck.secure.state import SeriesState
 from tests.secure_intruder import possible_by_product, possible_values
 from tests.secure_series import below_bound, check_certificates, random_series
 
@@ -54,11 +54,11 @@ def test_both_intruders_find_the_same() -> None:
 
 
 def _everything_passes(*_: object) -> Failures:
-    return Failures(np.empty(0, np.int64))
+    return Failures(np.empty(0, np.int64), np.empty(0, np.int64))
 
 
 def _any_base_slot(state: SeriesState, _empties: np.ndarray, planned: np.ndarray) -> np.ndarray:
-    return np.flatnonzero(planned & (state.witness == NONE) & state.living()[state.cohort])
+    return np.flatnonzero(planned & state.base() & state.living()[state.cohort])
 
 
 def _company_without_a_changed_slot(patch: pytest.MonkeyPatch) -> None:
@@ -86,7 +86,7 @@ def _moves_without_the_link_rule(patch: pytest.MonkeyPatch) -> None:
 
 def _slots_taken_away_without_a_changed_one(patch: pytest.MonkeyPatch) -> None:
     def beside_anybody(state: SeriesState, bounds: Bounds, _ways_in: np.ndarray, hides: bool) -> SeriesState:
-        return departures.take_away(state, bounds, np.flatnonzero(state.held() & (state.witness == NONE)), hides)
+        return departures.take_away(state, bounds, np.flatnonzero(state.held() & state.base()), hides)
 
     patch.setattr(release, "take_away", beside_anybody)
     patch.setattr(certificates, "unchanged", lambda _state, slots: np.zeros(len(slots), bool))
@@ -103,10 +103,17 @@ def _splits_without_the_check(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(splits, "best_parts", any_parts)
 
 
-def _daughters_of_any_values(patch: pytest.MonkeyPatch) -> None:
+def _company_that_parts_with_any_value(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(certificates, "failures", _everything_passes)
     patch.setattr(splits, "failures", _everything_passes)
-    patch.setattr(splits, "exchangeable", lambda _state, _offered, slots: np.ones(len(slots), bool))
+    find_parts = splits.find_parts
+
+    def all_values_offered(*arguments: Any) -> None:
+        original = 9
+        every = np.ones_like(arguments[original])
+        find_parts(*arguments[:original], every, *arguments[original + 1 :])
+
+    patch.setattr(splits, "find_parts", all_values_offered)
 
 
 @pytest.mark.parametrize(
@@ -116,7 +123,7 @@ def _daughters_of_any_values(patch: pytest.MonkeyPatch) -> None:
         _moves_without_the_link_rule,
         _slots_taken_away_without_a_changed_one,
         _splits_without_the_check,
-        _daughters_of_any_values,
+        _company_that_parts_with_any_value,
     ],
 )
 def test_without_one_rule_somebody_is_disclosed(

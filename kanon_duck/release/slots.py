@@ -33,7 +33,7 @@ from kanon_duck.secure.state import NOBODY, NONE, SeriesState
 Integers = NDArray[np.int64]
 
 OF_SLOTS = ("value", "cohort", "witness", "born", "holder", "empty_from", "empty_until", "beside", "link")
-OF_COHORTS = ("origin", "shown")
+OF_COHORTS = ("shown",)
 OF_PEOPLE = ("slot", "since", "waiting")
 """Arrays of the state by what they are indexed by; boxes follow from the codes of those who hold, and held, slots."""
 
@@ -193,6 +193,7 @@ def read_state(
     former : (int64, int64)
         Row numbers of codes that cohorts once held, and these cohorts.
     """
+    _give_daughters_their_witness(database, view_number)
     slots = database.numpy(f"SELECT {', '.join(OF_SLOTS)} FROM {slots_table(view_number)} ORDER BY slot")
     cohorts = database.numpy(f"SELECT {', '.join(OF_COHORTS)} FROM {cohorts_table(view_number)} ORDER BY cohort")
     data = database.numpy(f"SELECT row, value, {', '.join(OF_PEOPLE)} FROM {people_table(view_number)}")
@@ -200,7 +201,7 @@ def read_state(
     for name, array in of_people.items():
         array[data["row"]] = data[name]
     value = of_people.pop("value")
-    width, count = codes.shape[1], len(cohorts["origin"])
+    width, count = codes.shape[1], len(cohorts["shown"])
     low = np.full((count, width), np.iinfo(codes.dtype).max, codes.dtype)
     high = np.zeros((count, width), codes.dtype)
     held = slots["holder"] != NOBODY
@@ -211,6 +212,20 @@ def read_state(
     unit = database.value(f"SELECT unit FROM {series_table(view_number)}")
     arrays: dict[str, Any] = {**slots, **cohorts, **of_people}
     return SeriesState(release=release, unit=unit, low=low, high=high, **arrays), value
+
+
+def _give_daughters_their_witness(database: Database, view_number: int) -> None:
+    """Bring up to date what an earlier version wrote: there, company that parted had its witness with the cohort."""
+    slots, cohorts = slots_table(view_number), cohorts_table(view_number)
+    schema, table = cohorts.split(".")
+    query = "SELECT count(*) FROM duckdb_columns() WHERE schema_name = ? AND table_name = ? AND column_name = 'origin'"
+    if not database.value(query, [schema, table]):
+        return
+    database.execute(
+        f"UPDATE {slots} AS slots SET witness = cohorts.origin FROM {cohorts} AS cohorts "
+        f"WHERE cohorts.cohort = slots.cohort AND cohorts.origin <> {NONE} AND slots.witness = {NONE}"
+    )
+    database.execute(f"ALTER TABLE {cohorts} DROP COLUMN origin")
 
 
 def slot_rows(view_number: int, settings: Settings) -> str:

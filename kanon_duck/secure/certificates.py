@@ -6,14 +6,15 @@ true assignment is consistent; others come from it by exchanges (``docs/secure-r
 
 exchange of base slots a and b of a cohort
     All who ever hold a get b's value, and the other way round. Slots that were born together have always been shown
-    together. Of a daughter's slots, born in the other cohort at t(a) < t(b) while the witness e was empty: there e has
-    b's value, and a base slot with that value has e's; and from t(a) to t(b) e's row has a's value instead.
+    together. For a slot that has parted from its witness, the witness has the slot's new value before the slot was
+    born, and its old value from then on, in place of another original slot of the witness's cohort.
 company
     A slot y came when the holder of its witness i changed. y may have the value of any base slot j of the cohort: i and
     j are exchanged, and from then on the values of y and i.
 links
     Who has held several slots, and whoever has held one of these, may have a value that each of these slots can have,
-    as long as the exchanges in the different cohorts touch no slot twice.
+    as long as the exchanges in the different cohorts touch no slot twice. If that is everything that a cohort offers,
+    others of it may exchange with a linked slot too.
 
 An exchange with a slot uses it for one person's certificate; another person's certificate may use it again, since every
 certificate is an assignment of its own.
@@ -21,7 +22,7 @@ certificate is an assignment of its own.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +31,7 @@ from kanon_duck.errors import RefusedReleaseError
 from kanon_duck.kernels.atoms import in_lists
 from kanon_duck.kernels.secure_values import count_values, list_values
 from kanon_duck.secure.bounds import Bounds
-from kanon_duck.secure.state import NONE, STILL, SeriesState
+from kanon_duck.secure.state import NONE, SeriesState, joined
 
 Integers = NDArray[np.int64]
 
@@ -71,6 +72,11 @@ class Offer:
         place = np.minimum(np.searchsorted(self.keys, wanted), len(self.keys) - 1)
         return np.where(self.keys[place] == wanted, self.counts[place], 0)
 
+    def rows(self) -> Integers:
+        """Static base slots of each cohort."""
+        cohort = np.repeat(np.arange(len(self.stops)), np.diff(self.stops, prepend=0))
+        return np.bincount(cohort, self.counts, minlength=len(self.stops)).astype(np.int64)
+
     def expanded(self, cohort: Integers) -> tuple[Integers, Integers, Integers]:
         """Which of the given cohorts, value, and number of static base slots of each of their pairs."""
         starts = np.where(cohort > 0, self.stops[cohort - 1], 0)
@@ -81,7 +87,7 @@ class Offer:
 
 def offer(state: SeriesState, bounds: Bounds, static: NDArray[np.bool_] | None = None) -> Offer:
     """What the cohorts of a state offer."""
-    base = np.flatnonzero((state.witness == NONE) & (state.static() if static is None else static))
+    base = np.flatnonzero(state.base() & (state.static() if static is None else static))
     ends, values = in_lists(state.cohort[base], state.value[base], state.cohorts)
     distinct, counts = np.empty(len(base), np.int64), np.empty(len(base), np.int64)
     stops = np.empty(state.cohorts, np.int64)
@@ -92,54 +98,76 @@ def offer(state: SeriesState, bounds: Bounds, static: NDArray[np.bool_] | None =
 
 def sound_cohorts(state: SeriesState, bounds: Bounds, offered: Offer) -> NDArray[np.bool_]:
     """Which cohorts have k static base slots with diverse enough values."""
-    cohort = offered.keys // bounds.tuples
-    rows = np.bincount(cohort, offered.counts, minlength=state.cohorts)
-    return (rows >= bounds.k) & bounds.diverse(offered.stops, offered.keys % bounds.tuples)
+    return (offered.rows() >= bounds.k) & bounds.diverse(offered.stops, offered.keys % bounds.tuples)
 
 
-def sound_daughters(state: SeriesState, bounds: Bounds, offered: Offer) -> NDArray[np.bool_]:
-    """Which cohorts have base slots that can all be exchanged, in enough rows of all classes that they were in.
+def sound_parts(state: SeriesState, bounds: Bounds, offered: Offer, static: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Which cohorts neither miss, nor owe, what slots that parted from their witness need.
 
-    Guarantee: a daughter is sound only if the other cohort offers all its values, and k rows have the same values in
-    both. Cohorts that are no daughters always are.
+    Guarantee: whoever's slot has parted from its witness finds that this is an original static slot, and its cohort
+    offers the value of the slot on another such. k rows have the same values in a cohort and in the one that its last
+    slot parted from.
     """
-    daughter = (state.origin[state.cohort] != NONE) & (state.witness == NONE)
-    cohort = state.cohort[daughter]
-    missing = offered.count(state.cohort[state.origin[cohort]], state.value[daughter]) == 0
     sound = np.ones(state.cohorts, bool)
-    sound[cohort[missing]] = False
-    daughters = np.flatnonzero(state.origin != NONE)
-    sound[daughters[rows_in_both(state, offered, daughters) < bounds.k]] = False
+    slots = np.flatnonzero(state.parted())
+    original = static & (state.witness == NONE)
+    witness = state.witness[slots]
+    cohort = state.cohort[witness]
+    wrong = (offer(state, bounds, original).count(cohort, state.value[slots]) == 0) | ~original[witness]
+    wrong |= state.gone()[slots]
+    sound[state.cohort[slots[wrong]]] = False
+    sound[cohort[wrong]] = False
+    former = former_cohort(state)
+    lost = np.flatnonzero((former != NONE) & (lasting(state, bounds, offered).rows() < bounds.k))
+    sound[lost] = False
+    sound[former[lost]] = False
     return sound
 
 
-def rows_in_both(state: SeriesState, offered: Offer, daughters: Integers) -> Integers:
-    """Rows that daughters and the cohorts they parted from have in common, by value, whenever somebody was in both.
+def former_cohort(state: SeriesState) -> Integers:
+    """For each cohort, where the witness is of its slot that came last of those that parted; NONE if there are none.
 
-    In the other cohort these are its static base slots, and those of the daughter that were born first.
+    Whenever one of the slots was in another class, so was this cohort, until the last slot came.
     """
-    base = np.flatnonzero((state.origin[state.cohort] != NONE) & (state.witness == NONE) & state.static())
+    slots = np.flatnonzero(state.parted())
+    slots = slots[np.argsort(state.born[slots], kind="stable")]
+    former = np.full(state.cohorts, NONE)
+    former[state.cohort[slots]] = state.cohort[state.witness[slots]]
+    return former
+
+
+def lasting(state: SeriesState, bounds: Bounds, offered: Offer) -> Offer:
+    """What cohorts offer, with the rows that there were in all classes that their people were in.
+
+    Until the last of those came that parted into a cohort, there were the original slots of the former cohort, and
+    those of the cohort that were born first.
+    """
+    former = former_cohort(state)
+    cohort, value = offered.keys // bounds.tuples, offered.keys % bounds.tuples
+    parted = np.flatnonzero(former[cohort] != NONE)
+    if not len(parted):
+        return offered
+    static = state.static()
+    base = np.flatnonzero(state.base() & static)
     first = np.full(state.cohorts, np.iinfo(np.int64).max)
     np.minimum.at(first, state.cohort[base], state.born[base])
-    oldest = base[state.born[base] == first[state.cohort[base]]]
-    keys, counts = np.unique(state.cohort[oldest] * offered.tuples + state.value[oldest], return_counts=True)
-    which, value, count = offered.expanded(daughters)
-    other = offered.count(state.cohort[state.origin[daughters]][which], value)
-    if len(keys):
-        wanted = daughters[which] * offered.tuples + value
-        place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-        other += np.where(keys[place] == wanted, counts[place], 0)
-    return np.bincount(which, np.minimum(count, other), minlength=len(daughters)).astype(np.int64)
+    oldest = np.zeros(state.slots, bool)
+    oldest[base] = state.born[base] == first[state.cohort[base]]
+    early = offer(state, bounds, oldest).count(cohort[parted], value[parted])
+    original = static & (state.witness == NONE)
+    early += offer(state, bounds, original).count(former[cohort[parted]], value[parted])
+    counts = offered.counts.copy()
+    counts[parted] = np.minimum(counts[parted], early)
+    return replace(offered, counts=counts)
 
 
 def roots(state: SeriesState) -> Integers:
-    """The cohort from which each descends: exchanges in cohorts of different roots touch no slot twice."""
-    root = np.arange(state.cohorts)
-    while True:
-        origin = state.origin[root]
-        if np.all(origin == NONE):
-            return root
-        root = np.where(origin == NONE, root, state.cohort[origin])
+    """For each cohort the least of those that certificates may touch together with it.
+
+    Exchanges in cohorts with different roots touch no slot twice.
+    """
+    slots = np.flatnonzero(state.parted())
+    return joined(np.arange(state.cohorts), state.cohort[slots], state.cohort[state.witness[slots]])
 
 
 @dataclass(frozen=True)
@@ -179,14 +207,10 @@ def examine_links(state: SeriesState, bounds: Bounds, offered: Offer, static: ND
     slots = slots[np.argsort(state.link[slots], kind="stable")]
     _, first, group = np.unique(state.link[slots], return_index=True, return_inverse=True)
     groups, cohort = len(first), state.cohort[slots]
-    # whoever holds a base slot of a daughter was in the other cohort before
-    parted = (state.witness[slots] == NONE) & (state.origin[cohort] != NONE)
-    been_in = np.concatenate([cohort, state.cohort[state.origin[cohort[parted]]]])
-    of_group = np.concatenate([group, group[parted]])
-    size = np.bincount(of_group, minlength=groups)
-    which, value, count = offered.expanded(been_in)
+    size = np.bincount(group, minlength=groups)
+    which, value, count = lasting(state, bounds, offered).expanded(cohort)
     # values that every cohort of the group offers
-    keys, place, times = np.unique(of_group[which] * bounds.tuples + value, return_inverse=True, return_counts=True)
+    keys, place, times = np.unique(group[which] * bounds.tuples + value, return_inverse=True, return_counts=True)
     least = np.full(len(keys), np.iinfo(np.int64).max)
     np.minimum.at(least, place, count)
     common = times == size[keys // bounds.tuples]
@@ -203,19 +227,38 @@ def examine_links(state: SeriesState, bounds: Bounds, offered: Offer, static: ND
     return Links(slots, group, stops, pairs % bounds.tuples, rows, sound)
 
 
-def gone_rightly(state: SeriesState, offered: Offer, static: NDArray[np.bool_], slots: Integers) -> NDArray[np.bool_]:
+def certifying(state: SeriesState, bounds: Bounds, offered: Offer, links: Links, static: NDArray[np.bool_]) -> Offer:
+    """What cohorts offer those who hold no linked slot: also on linked base slots that can have all values of theirs.
+
+    Guarantee: whoever held slots linked with such a one can have any value that the cohort offers.
+    """
+    slots = links.slots[links.sound[links.group] & state.base()[links.slots]]
+    group = np.full(state.slots, NONE)
+    group[links.slots] = links.group
+    which, value, _ = offered.expanded(state.cohort[slots])
+    of_group = np.repeat(np.arange(len(links.stops)), np.diff(links.stops, prepend=0))
+    has = np.isin(group[slots[which]] * bounds.tuples + value, of_group * bounds.tuples + links.values)
+    helps = static.copy()
+    helps[slots[np.bincount(which, ~has, minlength=len(slots)) == 0]] = True
+    return offer(state, bounds, helps)
+
+
+def gone_rightly(state: SeriesState, bounds: Bounds, static: NDArray[np.bool_], slots: Integers) -> NDArray[np.bool_]:
     """Which slots that were taken away went beside a base slot that is there and has been for as long as they.
 
     Guarantee: of those taken away in the present release, the holder of that slot changes in it. It is the witness, or
     the cohort formed at once and offers the value.
     """
     door, cohort = state.beside[slots], state.cohort[slots]
-    right = static[door] & (state.cohort[door] == cohort) & (state.witness[door] == NONE)
+    right = static[door] & (state.cohort[door] == cohort) & state.base()[door]
     right &= state.born[door] <= state.born[slots]
     new = state.empty_until[slots] == state.release
     right &= ~(new & unchanged(state, door))
-    elsewhere = (state.origin[cohort] == NONE) & (offered.count(cohort, state.value[slots]) > 0)
-    return right & ((state.witness[slots] == door) | ((state.witness[slots] != NONE) & elsewhere))
+    witness = state.witness[slots]
+    original = static & (state.witness == NONE)
+    elsewhere = original[door] & original[witness] & (state.cohort[witness] == cohort)
+    elsewhere &= offer(state, bounds, original).count(cohort, state.value[slots]) > 0
+    return right & (witness != NONE) & ((witness == door) | elsewhere)
 
 
 @dataclass(frozen=True)
@@ -226,9 +269,12 @@ class Failures:
     ----------
     cohorts : int64
         Cohorts that are to blame: each has lost, to a link or a split, what somebody's certificate needs.
+    linked : int64
+        Linked slots whose holders have no certificate.
     """
 
     cohorts: Integers
+    linked: Integers
 
 
 def unchanged(state: SeriesState, slots: Integers) -> NDArray[np.bool_]:
@@ -244,24 +290,20 @@ def failures(state: SeriesState, bounds: Bounds) -> Failures:
     """
     static = state.static()
     offered = offer(state, bounds, static)
+    links = examine_links(state, bounds, offered, static)
     bad = np.zeros(state.cohorts, bool)
-    used = np.bincount(state.cohort[state.witness == NONE], minlength=state.cohorts) > 0
-    bad[used & ~sound_cohorts(state, bounds, offered)] = True
-    lost = np.flatnonzero(~sound_daughters(state, bounds, offered))
-    bad[lost] = True
-    bad[state.cohort[state.origin[lost]]] = True
-    witness = np.concatenate([state.witness[state.witness != NONE], state.origin[state.origin != NONE]])
+    used = np.bincount(state.cohort[state.base()], minlength=state.cohorts) > 0
+    bad[used & ~sound_cohorts(state, bounds, certifying(state, bounds, offered, links, static))] = True
+    bad |= ~sound_parts(state, bounds, offered, static)
+    witness = state.witness[state.witness != NONE]
     bad[state.cohort[witness[~static[witness]]]] = True
-    apart = state.witness != NONE
-    apart &= state.cohort[np.maximum(state.witness, 0)] != state.cohort
-    bad[state.cohort[apart]] = True
     new = np.flatnonzero((state.witness != NONE) & (state.born == state.release))
     bad[state.cohort[new[unchanged(state, state.witness[new])]]] = True
     gone = np.flatnonzero(state.gone())
-    bad[state.cohort[gone[~gone_rightly(state, offered, static, gone)]]] = True
-    links = examine_links(state, bounds, offered, static)
-    bad[state.cohort[links.slots[~links.sound[links.group]]]] = True
-    return Failures(np.flatnonzero(bad))
+    bad[state.cohort[gone[~gone_rightly(state, bounds, static, gone)]]] = True
+    linked = links.slots[~links.sound[links.group]]
+    bad[state.cohort[linked]] = True
+    return Failures(np.flatnonzero(bad), linked)
 
 
 def verify(state: SeriesState, bounds: Bounds) -> None:
@@ -318,89 +360,18 @@ def certificates(state: SeriesState, bounds: Bounds, people: Integers) -> Certif
     offered = offer(state, bounds, static)
     links = examine_links(state, bounds, offered, static)
     is_linked = ~static[slot]
-    rule = np.where(is_linked, MOVE, np.where(state.witness[slot] != NONE, COMPANY, PERMUTATION))
+    rule = np.where(is_linked, MOVE, np.where(state.base()[slot], PERMUTATION, COMPANY))
     # the values of each cohort, and behind them those of each group of linked slots
-    stops = np.append(offered.stops, len(offered.keys) + links.stops)
-    values = np.append(offered.keys % bounds.tuples, links.values)
+    certified = certifying(state, bounds, offered, links, static)
+    stops = np.append(certified.stops, len(certified.keys) + links.stops)
+    values = np.append(certified.keys % bounds.tuples, links.values)
     group_of_slot = np.full(state.slots, NONE)
     group_of_slot[links.slots] = links.group
     group = np.where(is_linked, state.cohorts + group_of_slot[slot], state.cohort[slot])
     list_stops = np.empty(len(people), np.int64)
     listed = np.empty(int((np.diff(stops, prepend=0)[group] + 1).sum()), np.int64)
     list_values(group, stops, values, state.value[slot], list_stops, listed)
-    cohort_rows = np.bincount(offered.keys // bounds.tuples, offered.counts, minlength=state.cohorts).astype(np.int64)
-    candidates = cohort_rows[state.cohort[slot]] + (rule == COMPANY)
-    in_daughter = np.flatnonzero((rule == PERMUTATION) & (state.origin[state.cohort[slot]] != NONE))
-    candidates[in_daughter] = rows_in_both(state, offered, state.cohort[slot[in_daughter]])
+    candidates = lasting(state, bounds, certified).rows()[state.cohort[slot]]
+    candidates += rule == COMPANY
     candidates[is_linked] = links.rows[group_of_slot[slot[is_linked]]]
     return Certificates(people, slot, rule, list_stops, listed[: list_stops[-1] if len(people) else 0], candidates)
-
-
-def assignment(state: SeriesState, bounds: Bounds, person: int, value: int) -> dict[int, int]:
-    """Who has another value than the true one in an assignment in which a person has a value; see the module.
-
-    For owners and tests: O(slots) for each call.
-
-    Parameters
-    ----------
-    person : int
-        One who is or has been in a release.
-    value : int
-        One of the values of the person's certificate.
-
-    Returns
-    -------
-    dict
-        Value by person; everybody else has the own value, and counterfeits have what is left over.
-    """
-    given: dict[int, int] = {}
-    own = state.slot[person]
-    if value == state.value[own]:
-        return given
-    static = state.static()
-
-    gone = state.gone()
-
-    def give(slot: int, new: int, since: int = NONE, until: int = STILL) -> None:
-        for each in np.flatnonzero((state.slot == slot) & (state.since >= since) & (state.since < until)):
-            given[int(each)] = int(new)
-
-    def partner(cohort: int, wanted: int) -> int:
-        base = static & (state.witness == NONE) & (state.cohort == cohort) & (state.value == wanted)
-        return int(np.flatnonzero(base)[0])
-
-    def exchange(first: int, second: int) -> None:
-        give(first, state.value[second])
-        give(second, state.value[first])
-        earlier, later = (first, second) if state.born[first] <= state.born[second] else (second, first)
-        origin = state.origin[state.cohort[first]]
-        if origin != NONE and state.born[earlier] < state.born[later] and state.value[later] != state.value[origin]:
-            exchange(origin, partner(state.cohort[origin], state.value[later]))
-
-    def came_and_went(slot: int) -> None:
-        witness, door, cohort = state.witness[slot], state.beside[slot], state.cohort[slot]
-        four = {witness, door, partner(cohort, value), partner(cohort, state.value[slot])}
-        left = [int(state.value[each]) for each in sorted(four)]
-        left.remove(value)
-        left.remove(state.value[slot])
-        for each in sorted(four - {witness, door}):
-            give(each, left.pop())
-        give(witness, value, NONE, state.born[slot])
-        give(witness, state.value[slot], state.born[slot])
-        give(door, state.value[slot], NONE, state.empty_until[slot])
-        give(door, value, state.empty_until[slot])
-        give(slot, value)
-
-    for slot in np.flatnonzero(state.link == state.link[own]).tolist():
-        witness = state.witness[slot]
-        if witness == NONE:
-            exchange(slot, partner(state.cohort[slot], value))
-            continue
-        if gone[slot] and state.beside[slot] != witness:
-            came_and_went(slot)
-            continue
-        if value != state.value[witness]:
-            exchange(witness, partner(state.cohort[witness], value))
-        give(slot, value)
-        give(witness, state.value[slot], state.born[slot], state.empty_until[slot] if gone[slot] else STILL)
-    return given

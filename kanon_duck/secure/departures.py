@@ -23,12 +23,11 @@ ROUNDS = 6
 def candidates(state: SeriesState, planned: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Which slots may be taken away beside a witness, as far as their cohort can do without them.
 
-    Guarantee: they are empty, nobody who held one has held another or waits to, and they are no witnesses. Base slots
-    lie in cohorts that formed at once, so that their witness is as old as they are.
+    Guarantee: they are empty, nobody who held one has held another or waits to, and they are no witnesses. They
+    are original slots, or company that has not parted from its witness.
     """
     empty = ~state.held() & ~state.never_held() & ~state.gone() & state.living()[state.cohort]
-    formed_at_once = state.origin[state.cohort] == NONE
-    return empty & planned & ~state.witnesses() & ((state.witness != NONE) | formed_at_once)
+    return empty & planned & ~state.witnesses() & ~state.parted()
 
 
 def what_goes(
@@ -42,7 +41,7 @@ def what_goes(
     sound = sound_cohorts(state, bounds, without)[state.cohort[slots]]
     replaced = without.count(state.cohort[slots], state.value[slots]) > 0
     # where not all can go, those whose value others have, if enough rows are left
-    rows = np.bincount(state.cohort[planned & (state.witness == NONE)], minlength=state.cohorts)
+    rows = np.bincount(state.cohort[planned & state.base()], minlength=state.cohorts)
     rows -= np.bincount(state.cohort[slots[replaced]], minlength=state.cohorts)
     goes_with = np.full(state.slots, STAYS)
     can = sound | (replaced & (rows[state.cohort[slots]] >= bounds.k))
@@ -57,11 +56,19 @@ def what_goes(
     place[not_door] = STAYS
     company = np.flatnonzero(may & (state.witness != NONE))
     goes_with[company] = place[state.witness[company]]
-    offered = without.count(state.cohort[company], state.value[company]) > 0
-    goes_with[company[offered & (state.origin[state.cohort[company]] == NONE)]] = GOES_WITH_ANY
+    goes_with[company[goes_with_any(state, bounds, planned & ~base, company)]] = GOES_WITH_ANY
     goes = goes_with[empties]
     goes[(np.arange(len(empties)) - first) >= MOST_DOORS] = STAYS
     return goes
+
+
+def goes_with_any(
+    state: SeriesState, bounds: Bounds, static: NDArray[np.bool_], company: Integers
+) -> NDArray[np.bool_]:
+    """Which company can be taken away beside any original slot: that came beside one, with a value they offer."""
+    original = static & (state.witness == NONE)
+    offered = offer(state, bounds, original).count(state.cohort[company], state.value[company]) > 0
+    return offered & original[state.witness[company]]
 
 
 def _unclaimed(state: SeriesState) -> NDArray[np.bool_]:
@@ -86,9 +93,9 @@ def take_away(state: SeriesState, bounds: Bounds, ways_in: Integers, hides: bool
     doors = ways_in[static[ways_in]]
     changed = state.held()[doors]
     doors = doors[changed | (state.never_held()[doors] if hides else np.ones(len(doors), bool))]
-    # rather a door that is a witness already, and of the others one that is filled
-    filled = state.held()[doors]
-    doors = doors[np.lexsort((~filled, ~witnesses[doors], state.cohort[doors]))]
+    # rather an original door, one that is a witness already, and of the others one that is filled
+    filled, parted = state.held()[doors], state.parted()
+    doors = doors[np.lexsort((~filled, ~witnesses[doors], parted[doors], state.cohort[doors]))]
     of_cohort = np.full(state.cohorts, NONE)
     of_cohort[state.cohort[doors[::-1]]] = doors[::-1]
     is_door = np.zeros(state.slots, bool)
@@ -98,8 +105,8 @@ def take_away(state: SeriesState, bounds: Bounds, ways_in: Integers, hides: bool
     own = state.witness[slots]
     beside = np.where((own != NONE) & is_door[np.maximum(own, 0)], own, of_cohort[state.cohort[slots]])
     goes = (beside != NONE) & (beside != slots)
-    offered = offer(state, bounds).count(state.cohort[slots], state.value[slots]) > 0
-    goes &= (own == NONE) | (own == beside) | (offered & (state.origin[state.cohort[slots]] == NONE))
+    with_any = (own == NONE) | goes_with_any(state, bounds, static, slots)
+    goes &= (own == beside) | (with_any & ~parted[np.maximum(beside, 0)])
     slots, beside = slots[goes], beside[goes]
     movable = sound_without(state, bounds, static)
     before = state

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from kanon_duck.encoding.codes import Encoding
 from kanon_duck.secure.bounds import Bounds
-from kanon_duck.secure.certificates import examine_links, offer, sound_cohorts, sound_daughters
+from kanon_duck.secure.certificates import certifying, examine_links, offer, sound_cohorts, sound_parts
 from kanon_duck.secure.prices import MOVE_RISE, cost
 from kanon_duck.secure.settings import SeriesSettings
 from kanon_duck.secure.state import NOBODY, NONE, STILL, SeriesState
@@ -57,12 +57,11 @@ def occupy(state: SeriesState, people: Integers, slots: Integers) -> None:
     state.waiting[people] = NONE
 
 
-def let_movers_leave(
-    state: SeriesState, encoding: Encoding, bounds: Bounds, settings: SeriesSettings, moved: Integers
-) -> None:
+def let_movers_leave(state: SeriesState, encoding: Encoding, settings: SeriesSettings, moved: Integers) -> None:
     """Let those leave whose quasi-identifiers changed so much that their class would lose too much.
 
-    Only where the empty slot does not hide the class, and where its cohort stays sound without it.
+    Only where the empty slot does not hide the class. Whether they find another slot, or return, is seen later: until
+    then their slot is what it was.
     """
     slot = state.slot[moved]
     holds = slot != NONE
@@ -73,29 +72,16 @@ def let_movers_leave(
     rise = _rise(state, encoding, person, state.cohort[slot])
     leaves = (rise > MOVE_RISE) & ~state.witnesses()[slot]
     person, slot = person[leaves], slot[leaves]
-    static = state.static()
-    static[claimed(state)] = False
-    static[slot] = False
-    sound = sound_without(state, bounds, static)
-    person = person[sound[state.cohort[slot]]]
     vacate(state, person)
     state.waiting[person] = state.release
-
-
-def sound_daughters_of(state: SeriesState, bounds: Bounds, static: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Which cohorts neither miss a value of another cohort nor offer too little to their daughters."""
-    lost = np.flatnonzero(~sound_daughters(state, bounds, offer(state, bounds, static)))
-    sound = np.ones(state.cohorts, bool)
-    sound[lost] = False
-    sound[state.cohort[state.origin[lost]]] = False
-    return sound
 
 
 def sound_without(state: SeriesState, bounds: Bounds, static: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Which cohorts stay sound, for those too who have had linked slots, if no more than some slots are static."""
     offered = offer(state, bounds, static)
-    sound = sound_cohorts(state, bounds, offered) & sound_daughters_of(state, bounds, static)
     links = examine_links(state, bounds, offered, state.static())
+    certified = certifying(state, bounds, offered, links, static)
+    sound = sound_cohorts(state, bounds, certified) & sound_parts(state, bounds, offered, static)
     sound[state.cohort[links.slots[~links.sound[links.group]]]] = False
     return sound
 

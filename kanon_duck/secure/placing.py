@@ -9,9 +9,9 @@ from kanon_duck.encoding.codes import Encoding
 from kanon_duck.kernels.secure_pool import ALWAYS, GOES_WITH_ANY, IF_NEW
 from kanon_duck.runtime.parallel import Checkpoint
 from kanon_duck.secure.bounds import Bounds
-from kanon_duck.secure.certificates import examine_links, offer, roots, sound_cohorts
+from kanon_duck.secure.certificates import examine_links, lasting, offer, roots
 from kanon_duck.secure.departures import what_goes
-from kanon_duck.secure.people import claimed, sound_daughters_of
+from kanon_duck.secure.people import claimed, sound_without
 from kanon_duck.secure.plan import Plan
 from kanon_duck.secure.pool import Open, Waiting, find_places
 from kanon_duck.secure.prices import (
@@ -43,22 +43,16 @@ def find_plan(
     static = state.static()
     planned = static.copy()
     planned[claimed(state)] = False
-    offered = offer(state, bounds, planned)
-    sound = sound_cohorts(state, bounds, offered) & sound_daughters_of(state, bounds, planned)
-    former = state.slot[person]
-    witnesses = state.witnesses()
-    stuck = former != NONE
-    stuck[stuck] = ~sound[state.cohort[former[stuck]]] | witnesses[former[stuck]]
-    person = person[~stuck]
+    person, counted = who_may_move(state, person, bounds, planned, np.random.default_rng([seed, 2]))
     root = roots(state)
-    waiting = pool_of(state, person, value, bounds, settings, root, planned)
+    waiting = pool_of(state, person, value, bounds, settings, root, counted)
     hiding = state.hiding(settings.hides)
     empties = empty_slots(state, hiding)
     ways_in = doors(state, empties, planned)
     empties = empties[
         np.lexsort((filling_rank(state, empties, ways_in, hiding), state.value[empties], state.cohort[empties]))
     ]
-    cohorts = open_cohorts(state, empties, ways_in, hiding, bounds, root, planned)
+    cohorts = open_cohorts(state, empties, ways_in, hiding, bounds, root, counted)
     cohort, group = find_places(
         encoding, waiting, cohorts, bounds, HIDDEN_PRICE, crowding(settings), settings.effort, seed, checkpoint
     )
@@ -69,6 +63,30 @@ def find_plan(
     )
     placed = (group >= 0) | (slot != NONE) | (witness != NONE)
     return Plan(person, number, slot, witness).take(placed), ways_in
+
+
+def who_may_move(
+    state: SeriesState, person: Integers, bounds: Bounds, planned: NDArray[np.bool_], generator: np.random.Generator
+) -> tuple[Integers, NDArray[np.bool_]]:
+    """Who of those who wait may get a slot now; and which slots count as static then.
+
+    Whoever held a witness may not have another slot. Of a cohort that needs the slots of those who left it, one of them
+    may at a time: the other slots stay what they are, and the cohort keeps what it offers if that one finds all of it
+    elsewhere.
+    """
+    sound = sound_without(state, bounds, planned)
+    former = state.slot[person]
+    stuck = former != NONE
+    stuck[stuck] = state.witnesses()[former[stuck]]
+    needed = (former != NONE) & ~stuck
+    needed[needed] = ~sound[state.cohort[former[needed]]]
+    drawn = generator.permutation(np.flatnonzero(needed))
+    _, first = np.unique(state.cohort[former[drawn]], return_index=True)
+    others = np.setdiff1d(drawn, drawn[first])
+    counted = planned.copy()
+    counted[former[others]] = state.static()[former[others]]
+    stuck[others] = True
+    return person[~stuck], counted
 
 
 def crowding(settings: SeriesSettings) -> float:
@@ -95,7 +113,7 @@ def doors(state: SeriesState, empties: Integers, planned: NDArray[np.bool_]) -> 
     """
     reserve = np.flatnonzero(state.reserve() & state.living()[state.cohort])
     slots = np.concatenate([empties, reserve])
-    return slots[planned[slots] & (state.witness[slots] == NONE)]
+    return slots[planned[slots] & state.base()[slots]]
 
 
 def choose_slots(
@@ -110,7 +128,8 @@ def choose_slots(
 ) -> tuple[Integers, Integers]:
     """Empty slots for those who can fill one of their cohort, and witnesses for those who come as company.
 
-    Guarantee: a witness is one of the doors that stays empty or is filled by somebody new.
+    Guarantee: a witness is one of the doors that stays empty or is filled by somebody new; who has held a slot before
+    fills no witness.
 
     Parameters
     ----------
@@ -142,6 +161,10 @@ def choose_slots(
     place = np.searchsorted(key, wanted) + nth
     fits = place < len(key)
     fits[fits] = key[place[fits]] == wanted[fits]
+    # who has held a slot comes rather as company: a slot that is filled so proves nothing any more
+    takes_company = np.zeros(state.cohorts, bool)
+    takes_company[state.cohort[ways_in[~hiding[ways_in]]]] = True
+    fits[fits] = ~(known[comes[fits]] & (witnesses[empties[place[fits]]] | takes_company[cohort[comes[fits]]]))
     slot[comes[fits]] = empties[place[fits]]
     # a witness: rather one that stays empty, and is one already
     taken = slot[comes[fits]]
@@ -178,7 +201,7 @@ def pool_of(
     offered = offer(state, bounds, static)
     really_static = state.static()
     links = examine_links(state, bounds, offered, really_static)
-    which, allowed, counts = offered.expanded(state.cohort[former])
+    which, allowed, counts = lasting(state, bounds, offered).expanded(state.cohort[former])
     group_of_slot = np.full(state.slots, NONE)
     group_of_slot[links.slots] = links.group
     key = group_of_slot[former[which]] * bounds.tuples + allowed
@@ -215,7 +238,7 @@ def open_cohorts(
     takes[state.cohort[ways_in]] = IF_NEW
     takes[state.cohort[ways_in[state.reserve()[ways_in]]]] = ALWAYS
     offered = offer(state, bounds, static)
-    which, values, counts = offered.expanded(numbers)
+    which, values, counts = lasting(state, bounds, offered).expanded(numbers)
     goes = what_goes(state, bounds, static, empties, ways_in)
     return Open(
         numbers,

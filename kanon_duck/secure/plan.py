@@ -11,7 +11,7 @@ from kanon_duck.secure.bounds import Bounds
 from kanon_duck.secure.certificates import failures
 from kanon_duck.secure.people import occupy
 from kanon_duck.secure.settings import SeriesSettings
-from kanon_duck.secure.state import NOBODY, NONE, SeriesState, own_copy, with_cohorts, with_slots
+from kanon_duck.secure.state import NOBODY, NONE, SeriesState, joined, own_copy, with_cohorts, with_slots
 
 Integers = NDArray[np.int64]
 
@@ -51,6 +51,15 @@ class Plan:
             witness=self.witness[chosen],
         )
 
+    def without_groups(self, groups: Integers) -> Plan:
+        """The plan without some groups of new slots."""
+        stays = ~np.isin(self.counterfeit_group, groups)
+        return replace(
+            self.take(~(self.new & np.isin(self.cohort, groups))),
+            counterfeit_group=self.counterfeit_group[stays],
+            counterfeit_value=self.counterfeit_value[stays],
+        )
+
 
 def carry_out(
     state: SeriesState,
@@ -74,17 +83,18 @@ def carry_out(
         linked = (before.slot[plan.person] != NONE) & (before.slot[plan.person] != state.slot[plan.person])
         if not linked.any():
             return state
-        blamed = failures(state, bounds).cohorts
-        if not len(blamed):
+        found = failures(state, bounds)
+        if not len(found.cohorts):
             return state
-        # of each cohort to blame, the last link goes
+        # those without a certificate go on waiting; where others lack one, of each cohort to blame the last link goes
         numbers = np.flatnonzero(linked)
         people = plan.person[numbers]
-        last = np.full(state.cohorts, NONE)
-        for slot in (before.slot[people], state.slot[people]):
-            np.maximum.at(last, state.cohort[slot], numbers)
-        goes = np.zeros(len(numbers), bool)
-        goes[np.isin(numbers, last[blamed])] = True
+        goes = np.isin(state.slot[people], found.linked)
+        if not goes.any():
+            last = np.full(state.cohorts, NONE)
+            for slot in (before.slot[people], state.slot[people]):
+                np.maximum.at(last, state.cohort[slot], numbers)
+            goes[np.isin(numbers, last[found.cohorts])] = True
         if not goes.any():
             goes[:] = True
         dropped = np.zeros(len(plan.person), bool)
@@ -92,7 +102,8 @@ def carry_out(
         if settings.hides:  # a cohort whose slots are not all filled is not shown, and takes nobody
             old = ~plan.new
             dropped |= old & np.isin(plan.cohort, plan.cohort[dropped & old])
-        plan = plan.take(~dropped)
+        short = np.unique(plan.cohort[dropped & plan.new])  # a new group that loses somebody is not made
+        plan = plan.take(~dropped).without_groups(short)
 
 
 def with_reserve(plan: Plan, value: Integers, groups: int, share: float, generator: np.random.Generator) -> Plan:
@@ -112,7 +123,7 @@ def _with_places(state: SeriesState, value: Integers, plan: Plan, groups: int) -
     occupy(state, plan.person[old], plan.slot[old])
     first = state.cohorts
     cohort = plan.cohort + np.where(plan.new, first, 0)
-    state = with_cohorts(state, groups, np.full(groups, NONE))
+    state = with_cohorts(state, groups)
     person = plan.person[~old]
     slots = state.slots + np.arange(len(person))
     nobody = np.full(len(plan.counterfeit_group), NOBODY)
@@ -129,17 +140,3 @@ def _with_places(state: SeriesState, value: Integers, plan: Plan, groups: int) -
     state.waiting[person] = NONE
     linked = (former != NONE) & (former != state.slot[plan.person])
     return replace(state, link=joined(state.link, former[linked], state.slot[plan.person[linked]]))
-
-
-def joined(link: Integers, first: Integers, second: Integers) -> Integers:
-    """Groups of slots after pairs have been linked; each has its least number."""
-    link = link.copy()
-    while True:
-        one, other = link[first], link[second]
-        apart = one != other
-        if not apart.any():
-            return link
-        low, high = np.minimum(one, other)[apart], np.maximum(one, other)[apart]
-        target = np.arange(len(link))
-        np.minimum.at(target, high, low)
-        link = target[link]

@@ -148,7 +148,7 @@ def next_release(
     state.waiting[changes.arrived] = state.release
     if settings.on_delete == "remove":
         state = split_cohorts(state, encoding, bounds, True, changed_cohorts(state, changes.moved))
-    let_movers_leave(state, encoding, bounds, settings, changes.moved)
+    let_movers_leave(state, encoding, settings, changes.moved)
     let_return(state, encoding, settings)
     plan, ways_in = find_plan(state, encoding, value, bounds, settings, seed, part(checkpoint, 0.0, 0.9))
     state = carry_out(state, value, plan, bounds, settings, np.random.default_rng([seed, 1]))

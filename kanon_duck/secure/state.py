@@ -2,8 +2,9 @@
 
 A *slot* is a place in a class with a fixed value. At every release it is held by one person, who has that value, or by
 nobody: then its row is a counterfeit. A *cohort* is a set of slots that is shown as a whole or not at all, as one
-class. Its *base* slots are those that prove one another safe; *company* slots came later, beside a base slot whose
-holder changed, their *witness*. A cohort of company slots that parted from another cohort is its *daughter*.
+class. It forms with *original* slots; *company* came later, beside a base slot whose holder changed, its *witness*.
+Where a cohort is split, company may part from its witness. *Base* slots, which prove one another safe, are original
+slots and those that have parted.
 """
 
 from __future__ import annotations
@@ -41,8 +42,8 @@ class SeriesState:
         Code of the whole tuple of sensitive and kept values.
     cohort : shape (slots,)
     witness : shape (slots,)
-        NONE for a base slot; of a company slot, the base slot of the same cohort beside which it came; of one that was
-        taken away, the base slot beside which it went.
+        NONE for an original slot; of one that came as company, the base slot beside which it came, which is in another
+        cohort if the two have parted; of an original slot that was taken away, the base slot beside which it went.
     born : shape (slots,)
         Release that the slot was first shown in.
     holder : shape (slots,)
@@ -59,8 +60,6 @@ class SeriesState:
         least number. A slot is *static* where it is linked with no other.
     low, high : dtype of the codes, shape (cohorts, width)
         Box of all that the cohort has held since it last split.
-    origin : shape (cohorts,)
-        NONE; of a daughter, the witness of its slots, which lies in the cohort that it parted from.
     shown : bool, shape (cohorts,)
         Whether the last release shows the cohort.
     slot : shape (people,)
@@ -85,7 +84,6 @@ class SeriesState:
     link: Integers
     low: NDArray[np.unsignedinteger]
     high: NDArray[np.unsignedinteger]
-    origin: Integers
     shown: NDArray[np.bool_]
     slot: Integers
     since: Integers
@@ -100,7 +98,7 @@ class SeriesState:
     @property
     def cohorts(self) -> int:
         """Number of cohorts."""
-        return len(self.origin)
+        return len(self.shown)
 
     def held(self) -> NDArray[np.bool_]:
         """Which slots somebody holds."""
@@ -110,11 +108,18 @@ class SeriesState:
         """Which slots are linked with no other."""
         return np.bincount(self.link, minlength=self.slots)[self.link] == 1
 
+    def parted(self) -> NDArray[np.bool_]:
+        """Which slots have parted from their witness: it is in another cohort."""
+        return (self.witness != NONE) & (self.cohort[self.witness] != self.cohort)
+
+    def base(self) -> NDArray[np.bool_]:
+        """Which slots are base slots: the original ones of a cohort, and those that have parted from their witness."""
+        return (self.witness == NONE) | self.parted()
+
     def witnesses(self) -> NDArray[np.bool_]:
         """Which slots are witnesses."""
         found = np.zeros(self.slots, bool)
         found[self.witness[self.witness != NONE]] = True
-        found[self.origin[self.origin != NONE]] = True
         found[self.beside[self.beside != NONE]] = True
         return found
 
@@ -154,7 +159,7 @@ def empty_state(width: int, dtype: Any) -> SeriesState:
     none = np.empty(0, np.int64)
     box = np.empty((0, width), dtype)
     slots = (none, none, none, none, none, none, none, none, none)
-    return SeriesState(0, *slots, box, box, none, np.empty(0, bool), none, none, none)
+    return SeriesState(0, *slots, box, box, np.empty(0, bool), none, none, none)
 
 
 def with_people(state: SeriesState, people: int) -> SeriesState:
@@ -197,13 +202,26 @@ def with_slots(
     return replace(state, **grown)
 
 
-def with_cohorts(state: SeriesState, count: int, origin: Integers) -> SeriesState:
+def with_cohorts(state: SeriesState, count: int) -> SeriesState:
     """The same state with more cohorts, which are shown and whose boxes are around nothing yet."""
     width, dtype = state.low.shape[1], state.low.dtype
     return replace(
         state,
         low=np.concatenate([state.low, np.full((count, width), np.iinfo(dtype).max, dtype)]),
         high=np.concatenate([state.high, np.zeros((count, width), dtype)]),
-        origin=np.append(state.origin, origin),
         shown=np.append(state.shown, np.ones(count, bool)),
     )
+
+
+def joined(link: Integers, first: Integers, second: Integers) -> Integers:
+    """Groups of slots after pairs have been linked; each has its least number."""
+    link = link.copy()
+    while True:
+        one, other = link[first], link[second]
+        apart = one != other
+        if not apart.any():
+            return link
+        low, high = np.minimum(one, other)[apart], np.maximum(one, other)[apart]
+        target = np.arange(len(link))
+        np.minimum.at(target, high, low)
+        link = target[link]

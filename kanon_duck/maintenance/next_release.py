@@ -37,6 +37,10 @@ from kanon_duck.release.members import held_back, update_members
 from kanon_duck.release.publish import PeopleCounts, describe_release, publish_changes
 from kanon_duck.release.stays import end_versions, purge
 from kanon_duck.runtime.call import Call, Row
+from kanon_duck.runtime.database import Database
+
+MUCH_MORE_LOSS = 1.1
+"""Loss of a row, beside that after the last rebuild, from which on the owner of a secure view hears of it."""
 
 
 @dataclass(frozen=True)
@@ -194,6 +198,7 @@ def publish_draft(draft: Draft, ended: Ended, leaving: str, warnings: list[str])
     row, losses = describe_release(database, view_number, settings, release, draft.cause, counts)
     if view.secure:
         row["vulnerable_rows"] = 0  # everybody of the release has a certificate
+        warnings = warnings + loss_beside_rebuild(database, view, row)
         purge(database, view_number, settings, leaving)
     else:
         row["vulnerable_rows"], uncounted = count_vulnerable(call, view_number, settings, release, near=True)
@@ -217,6 +222,22 @@ def publish_draft(draft: Draft, ended: Ended, leaving: str, warnings: list[str])
         waiting=waiting,
     )
     return release_row(database, view.name, release)
+
+
+def loss_beside_rebuild(database: Database, view: MaskedView, row: Row) -> list[str]:
+    """What safety has cost since classes were last made from scratch, where it is much."""
+    found = database.records(
+        "SELECT release, information_loss_per_row AS loss FROM kanon.releases "
+        "WHERE view_name = ? AND cause IN ('create', 'rebuild') ORDER BY release DESC LIMIT 1",
+        [view.name],
+    )
+    loss = row["information_loss_per_row"]
+    if not found or found[0]["loss"] <= 0 or loss <= MUCH_MORE_LOSS * found[0]["loss"]:
+        return []
+    return [
+        f"a row loses {loss:.3g}, beside {found[0]['loss']:.3g} in release {found[0]['release']}, the last create or "
+        "rebuild: classes of a secure view are split, but not made anew"
+    ]
 
 
 def keep_release(draft: Draft) -> Row:

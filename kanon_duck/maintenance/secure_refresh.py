@@ -47,13 +47,16 @@ from kanon_duck.release.slots import (
 from kanon_duck.release.stays import remember_leaving
 from kanon_duck.runtime.call import Call, Row
 from kanon_duck.secure.people import Changes
-from kanon_duck.secure.release import HIDDEN, NOT_WAITING
+from kanon_duck.secure.release import HIDDEN, NOT_WAITING, REASONS
 from kanon_duck.secure.state import NONE, SeriesState
 
 Integers = NDArray[np.int64]
 
 MANY_WAITING = 0.03
 """Share of the people from which on the owner hears what would help those who wait."""
+
+MORE_RESERVE = 0.3
+"""The reserve that is named as a help."""
 
 
 @dataclass(frozen=True)
@@ -260,15 +263,20 @@ def _with_somebody_of_each(changes: Changes, series: SecureSeries) -> Changes:
 
 
 def _advice(settings: Settings, slots: SeriesState, reason: Integers) -> list[str]:
-    """Which option would help, where many wait."""
+    """Why people wait and which option would help, with its price, where many do."""
     waiting, shown = np.count_nonzero(reason != NOT_WAITING), np.count_nonzero(slots.classes() >= 0)
     if waiting <= MANY_WAITING * (waiting + shown):
         return []
-    hidden = np.count_nonzero(reason == HIDDEN)
-    if hidden > waiting / 2:
-        remedy = "a view made with on_delete => 'counterfeit' shows them, with a row of nobody for each empty place"
+    counts = np.bincount(reason, minlength=len(REASONS))
+    why = "; ".join(
+        f"{counts[code]}: {REASONS[code]}" for code in np.argsort(-counts) if code != NOT_WAITING and counts[code]
+    )
+    if counts[HIDDEN] > waiting / 2:
+        rows = np.count_nonzero(slots.hiding(True) & slots.living()[slots.cohort])
+        remedy = f"a view made with on_delete => 'counterfeit' would show them, at the price of {rows} rows of nobody"
     elif settings.reserve == 0:
-        remedy = "a view made with reserve => 0.3 gives newcomers a way in, by rows of nobody in some new classes"
+        rows = round(MORE_RESERVE * float(np.count_nonzero(slots.living())))
+        remedy = f"a view made with reserve => {MORE_RESERVE} lets more in, at the price of about {rows} rows of nobody"
     else:
-        remedy = "a rebuild with a lower patience places them sooner, in classes that lose more"
-    return [f"{waiting} people wait, {waiting / (waiting + shown):.1%} of all: {remedy}"]
+        remedy = "a rebuild with a lower patience places them sooner, at the price of classes that lose more"
+    return [f"{waiting} people wait, {waiting / (waiting + shown):.1%} of all ({why}): {remedy}"]

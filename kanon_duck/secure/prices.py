@@ -25,7 +25,7 @@ COUNTERFEIT_PRICE, HIDDEN_PRICE = 1.5, 5.0
 CROWDING_PRICE = 0.02
 """What people of a new group cost for each of them, and company for each of a class, where one who leaves hides all."""
 
-DOOR_PRICE = 3.0
+DOOR_PRICE = 1.5
 """What it costs to fill the last empty slot beside which company can come."""
 
 MOVE_RISE = 5.0

@@ -272,10 +272,10 @@ def _advice(settings: Settings, slots: SeriesState, reason: Integers) -> list[st
         f"{counts[code]}: {REASONS[code]}" for code in np.argsort(-counts) if code != NOT_WAITING and counts[code]
     )
     if counts[HIDDEN] > waiting / 2:
-        rows = np.count_nonzero(slots.hiding(True) & slots.living()[slots.cohort])
+        rows = int(np.count_nonzero(slots.hiding(True) & slots.living()[slots.cohort]))
         remedy = f"a view made with on_delete => 'counterfeit' would show them, at the price of {rows} rows of nobody"
     elif settings.reserve == 0:
-        rows = round(MORE_RESERVE * float(np.count_nonzero(slots.living())))
+        rows = round(MORE_RESERVE * int(np.count_nonzero(slots.living())))
         remedy = f"a view made with reserve => {MORE_RESERVE} lets more in, at the price of about {rows} rows of nobody"
     else:
         remedy = "a rebuild with a lower patience places them sooner, at the price of classes that lose more"

@@ -48,8 +48,8 @@ def change(connection: duckdb.DuckDBPyConnection, source: str, rows: int, day: i
         f"DELETE FROM register WHERE id IN (SELECT id FROM register ORDER BY hash(id + {day}) LIMIT {share})"
     )
     connection.execute(
-        f"INSERT INTO register SELECT * REPLACE ({100_000_000 + day * share} + row_number() OVER () AS id) FROM {source} "
-        f"ORDER BY hash(id * {day + 1}) LIMIT {share}"
+        f"INSERT INTO register SELECT * REPLACE ({100_000_000 + day * share} + row_number() OVER () AS id) "
+        f"FROM (FROM {source} ORDER BY hash(id * {day + 1}) LIMIT {share})"
     )
     for column, salt in (("INCOME", 7), ("AGE", 11)):
         connection.execute(

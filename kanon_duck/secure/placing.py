@@ -20,6 +20,7 @@ from kanon_duck.secure.prices import (
     DOOR_PRICE,
     FORCED_PRICE,
     HIDDEN_PRICE,
+    MANY_COUNTERFEITS,
     RISING,
     WAITING_PRICE,
 )
@@ -265,14 +266,22 @@ def savings(state: SeriesState, empties: Integers, ways_in: Integers, goes: Inte
 
     Those that can be taken away are no counterfeits anyway.
     """
-    saving = np.full(state.slots, COUNTERFEIT_PRICE)
+    price = counterfeit_price(state)
+    saving = np.full(state.slots, price)
     saving[empties[goes == GOES_WITH_ANY]] = 0.0
     witnesses = state.witnesses()[ways_in]
     last = ways_in[np.lexsort((witnesses, state.cohort[ways_in]))]
     of_cohort = np.full(state.cohorts, NONE)
     of_cohort[state.cohort[last]] = last
-    saving[of_cohort[of_cohort != NONE]] = COUNTERFEIT_PRICE - DOOR_PRICE
+    saving[of_cohort[of_cohort != NONE]] = price - DOOR_PRICE
     return saving[empties]
+
+
+def counterfeit_price(state: SeriesState) -> float:
+    """What a counterfeit costs: the dearer, the more there are, so that their share does not grow without end."""
+    counterfeits = np.count_nonzero(~state.held() & ~state.gone() & state.living()[state.cohort])
+    share = counterfeits / max(np.count_nonzero(state.held()), 1)
+    return COUNTERFEIT_PRICE * max(1.0, share / MANY_COUNTERFEITS) ** 2
 
 
 def no_cohorts(encoding: Encoding) -> Open:

@@ -22,6 +22,9 @@ PLACED_PRICE = 16.0
 COUNTERFEIT_PRICE, HIDDEN_PRICE = 1.5, 5.0
 """What a counterfeit costs, and a person of a class that is not shown."""
 
+MANY_COUNTERFEITS = 0.05
+"""Share of the people from which on counterfeits get dearer."""
+
 CROWDING_PRICE = 0.02
 """What people of a new group cost for each of them, and company for each of a class, where one who leaves hides all."""
 

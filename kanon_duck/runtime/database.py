@@ -162,6 +162,18 @@ class Database:
         self._cursor.close()
 
 
+def open_file(path: Path, read_only: bool = False) -> Database:
+    """A database file of its own, opened apart from the owner's database; `Database.close` closes it.
+
+    Raises
+    ------
+    StatementError
+        When DuckDB cannot open it.
+    """
+    with _carrying(f"-- open {path}"):
+        return Database(duckdb.connect(str(path), read_only=read_only))
+
+
 def script(name: str) -> str:
     """The text of a file of the ``sql`` folder."""
     return (SQL_FOLDER / name).read_text(encoding="utf-8")

@@ -1,0 +1,79 @@
+"""Reads and writes the catalog's record of what was published where."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kanon_duck.catalog.views import MaskedView, now
+from kanon_duck.runtime.call import Row
+from kanon_duck.runtime.database import Database
+
+
+@dataclass(frozen=True)
+class Publication:
+    """What a call of ``kanon.publish`` asked for.
+
+    Attributes
+    ----------
+    target : str
+        As it is recorded.
+    releases : str
+        ``current`` or ``all``.
+    storage_version : str or None
+    views : list of str
+        Names of the masked views, those that were dropped left out.
+    dropped : list of str
+        Names of masked views that were dropped since.
+    """
+
+    target: str
+    releases: str
+    storage_version: str | None
+    views: list[str]
+    dropped: list[str]
+
+
+def publications(database: Database) -> list[Publication]:
+    """All that was published, by target."""
+    rows = database.rows(
+        """
+        SELECT target, any_value(releases), any_value(storage_version),
+               list(name ORDER BY place) FILTER (dropped_at IS NULL),
+               list(name ORDER BY place) FILTER (dropped_at IS NOT NULL)
+        FROM kanon_private.publications JOIN kanon_private.masked_views USING (view_number)
+        GROUP BY target ORDER BY target
+        """
+    )
+    return [
+        Publication(target, releases, version, views or [], dropped or [])
+        for target, releases, version, views, dropped in rows
+    ]
+
+
+def is_recorded(database: Database, target: str) -> bool:
+    """Whether this database has published into a target before."""
+    return bool(database.value("SELECT count(*) FROM kanon_private.publications WHERE target = ?", [target]))
+
+
+def record_publication(database: Database, kind: str, publication: Publication, views: list[MaskedView]) -> None:
+    """Note that a target holds the current releases of these masked views, and nothing else of ours."""
+    database.execute("DELETE FROM kanon_private.publications WHERE target = ?", [publication.target])
+    for place, view in enumerate(views):
+        database.execute(
+            "INSERT INTO kanon_private.publications VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            [
+                publication.target,
+                kind,
+                place,
+                view.number,
+                view.release,
+                now(),
+                publication.releases,
+                publication.storage_version,
+            ],
+        )
+
+
+def publication_rows(database: Database, target: str) -> list[Row]:
+    """The rows of ``kanon.publications`` for a target."""
+    return database.records("SELECT * FROM kanon.publications WHERE target = ?", [target])

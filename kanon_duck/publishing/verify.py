@@ -74,7 +74,7 @@ def _checks(database: Database, content: Content, relation: exp.Expression) -> I
     yield check("k", None, content.model.k, "min(rows)", f"rows < {content.model.k}", sizes)
     if not model.on_values:
         return
-    own = f"({content.rows.subquery('own').select(*by_role).sql(dialect='duckdb')})"
+    own = f"({exp.select(*by_role).from_(content.rows.subquery('own')).sql(dialect='duckdb')})"
     find_nodes(database, model, own)
     for place, attribute in enumerate(model.attributes):
         of_values = classes_of_values(model, rows, classes, place)

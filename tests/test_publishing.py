@@ -43,7 +43,7 @@ def release_in(path: Path | str) -> int:
 def verified(path: Path) -> list[tuple[Any, ...]]:
     """What verify.sql finds wrong with a DuckDB file, in plain DuckDB."""
     with duckdb.connect(str(path), read_only=True) as reader:
-        return reader.execute(path.with_suffix(".verify.sql").read_text()).fetchall()
+        return reader.execute(Path(f"{path}.verify.sql").read_text()).fetchall()
 
 
 def test_a_file_holds_the_release_and_what_readers_need(owner: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
@@ -59,7 +59,7 @@ def test_a_file_holds_the_release_and_what_readers_need(owner: duckdb.DuckDBPyCo
         "rows": 300,
         "warnings": [],
     }
-    assert sorted(os.listdir()) == ["bi.duckdb", "bi.verify.sql", "owner.duckdb", "owner.duckdb.wal"]
+    assert sorted(os.listdir()) == ["bi.duckdb", "bi.duckdb.verify.sql", "owner.duckdb", "owner.duckdb.wal"]
     with duckdb.connect("bi.duckdb", read_only=True) as reader:
         assert reader.execute("SELECT schema_name, table_name FROM duckdb_tables() ORDER BY ALL").fetchall() == [
             ("kanon", "published"),
@@ -307,3 +307,66 @@ def test_a_killed_process_leaves_the_old_file(owner: duckdb.DuckDBPyConnection, 
         assert again.execute("SELECT release, stale FROM kanon.publish_all()").fetchall() == [(2, False)]
     assert release_in("bi.duckdb") == 2
     assert not [name for name in os.listdir() if files.NEW in name]
+
+
+@pytest.mark.parametrize("target", ["bi.parquet", "bi.csv", "bi/"])
+def test_files_of_other_kinds_hold_the_release(owner: duckdb.DuckDBPyConnection, target: str, tmp_path: Path) -> None:
+    row = publish(owner, target)
+    assert row["kind"] == target.partition(".")[2] or "parquet"
+    file = "bi/patients_masked.parquet" if target == "bi/" else target
+    verification = Path("bi/verify.sql" if target == "bi/" else f"{target}.verify.sql")
+    with duckdb.connect() as reader:
+        assert same_rows(owner, "FROM patients_masked", reader, f"FROM '{file}'")
+        if target != "bi.csv":
+            told = dict(reader.execute(f"SELECT key, value FROM parquet_kv_metadata('{file}')").fetchall())
+            assert told[b"kanon_model"] == b"k = 5, l = 2 for disease"
+            assert (told[b"kanon_view"], told[b"kanon_release"]) == (b"patients_masked", b"1")
+            assert told[b"kanon_released_at"].startswith(b"20")
+        os.chdir(verification.parent)
+        assert reader.execute(Path(verification.name).read_text()).fetchall() == []
+        os.chdir(tmp_path)
+    change(owner)
+    owner.execute("CALL kanon.refresh('patients_masked', publish => true)")
+    with duckdb.connect() as reader:
+        assert same_rows(owner, "FROM patients_masked", reader, f"FROM '{file}'")
+    for options, message in (
+        (", releases => 'all'", "only these hold earlier releases"),
+        (", storage_version => 'v1.2.0'", "is no DuckDB file: leave it out"),
+    ):
+        with pytest.raises(duckdb.Error, match=message):
+            publish(owner, target, options)
+    before = Path(file).read_bytes()
+    _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, most))
+    try:
+        with pytest.raises(duckdb.Error, match="was not published, and what was there stays as it was"):
+            publish(owner, target)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+    assert Path(file).read_bytes() == before
+    assert publish(owner, target)["stale"] is False
+
+
+def test_files_of_others_stay(owner: duckdb.DuckDBPyConnection) -> None:
+    os.mkdir("bi")
+    for name in ("bi.parquet", "bi.csv", "bi/patients_masked.parquet"):
+        owner.execute(f"COPY (SELECT 1 AS one) TO '{name}'")
+    for target in ("bi.parquet", "bi.csv", "bi/"):
+        with pytest.raises(duckdb.Error, match="holds something that kanon_duck has not published"):
+            publish(owner, target)
+    with pytest.raises(duckdb.Error, match="there is a file of that name"):
+        publish(owner, "bi.csv/")
+
+
+def test_a_folder_holds_what_the_last_call_named(owner: duckdb.DuckDBPyConnection) -> None:
+    owner.execute("CREATE TABLE staff AS SELECT i AS id, 20 + i % 9 AS age FROM range(40) AS r(i)")
+    owner.execute(
+        "CALL kanon.create_masked_view('staff_masked', source => 'staff', key => 'id', k => 4, quasi_identifiers => ['age'])"
+    )
+    for target in ("bi.parquet", "bi.csv"):
+        with pytest.raises(duckdb.Error, match="holds one table, but view_name names 2 masked views"):
+            owner.execute(f"CALL kanon.publish(['staff_masked', 'patients_masked'], '{target}')")
+    owner.execute("CALL kanon.publish(['staff_masked', 'patients_masked'], 'bi/')")
+    owner.execute("COPY (SELECT 1 AS one) TO 'bi/own.parquet'")
+    owner.execute("CALL kanon.publish('patients_masked', 'bi/')")
+    assert sorted(os.listdir("bi")) == ["own.parquet", "patients_masked.parquet", "verify.sql"]

@@ -76,7 +76,7 @@ WHERE requirement <> 'max_frequency' ORDER BY ALL"""
 def test_it_finds_what_the_check_finds(tmp_path: Path, models: str) -> None:
     with view(tmp_path / "owner.duckdb", models) as owner:
         owner.execute(f"CALL kanon.publish('masked', '{tmp_path}/bi.duckdb')")
-        statement = (tmp_path / "bi.verify.sql").read_text()
+        statement = (tmp_path / "bi.duckdb.verify.sql").read_text()
         assert_as_checked(in_full(statement, tmp_path / "bi.duckdb"), owner.execute(CHECK).fetchall())
 
         # the same rows gone from the file and from what the owner's readers see
@@ -95,7 +95,7 @@ def test_it_finds_what_the_check_finds(tmp_path: Path, models: str) -> None:
 def test_one_row_less_in_a_class_of_k_is_found(tmp_path: Path) -> None:
     with view(tmp_path / "owner.duckdb", "k => 4, l => 2, sensitive => ['disease']", "secure => true") as owner:
         owner.execute(f"CALL kanon.publish('masked', '{tmp_path}/bi.duckdb')")
-    statement = (tmp_path / "bi.verify.sql").read_text()
+    statement = (tmp_path / "bi.duckdb.verify.sql").read_text()
     with duckdb.connect(str(tmp_path / "bi.duckdb")) as torn:
         assert torn.execute(statement).fetchall() == []
         torn.execute(
@@ -110,6 +110,6 @@ def test_persons_are_not_known_to_readers(tmp_path: Path) -> None:
     models = "k => 3, l => 2, alpha => 0.6, sensitive => ['disease'], unit => 'person'"
     with view(tmp_path / "owner.duckdb", models) as owner:
         owner.execute(f"CALL kanon.publish('masked', '{tmp_path}/bi.duckdb')")
-    found = in_full((tmp_path / "bi.verify.sql").read_text(), tmp_path / "bi.duckdb")
+    found = in_full((tmp_path / "bi.duckdb.verify.sql").read_text(), tmp_path / "bi.duckdb")
     assert [each[0] for each in found] == ["k", "l"]
     assert all(each[4] == 0 for each in found)

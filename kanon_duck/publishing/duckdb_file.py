@@ -16,7 +16,7 @@ from kanon_duck.publishing.content import EARLIER, MARK, Content, model_text
 from kanon_duck.publishing.files import new_files
 from kanon_duck.publishing.hierarchies import reader_functions, released_part
 from kanon_duck.publishing.tables import fingerprint, refuse_other_rows, refuse_violations, write_table
-from kanon_duck.publishing.verify import write_verification
+from kanon_duck.publishing.verify import verification_of, write_verification
 from kanon_duck.runtime import arguments as read
 from kanon_duck.runtime.call import Call
 from kanon_duck.runtime.database import StatementError, open_file
@@ -46,7 +46,7 @@ def publish_duckdb_file(call: Call, path: Path, contents: list[Content], storage
     written from nothing, so no free block holds anything else.
     """
     database = call.database
-    verification = path.with_suffix(".verify.sql")
+    verification = verification_of(path)
     with new_files(call, verification, path) as (new_verification, new):
         call.commit_so_far()  # a transaction writes into one database alone
         with _attached(call, new, storage_version or STORAGE_VERSION) as name:

@@ -49,6 +49,19 @@ def refuse_folder(path: Path) -> None:
         raise _unwritable(path, REMEDIES[errno.ENOTDIR if path.parent.exists() else errno.ENOENT])
 
 
+def refuse_file(folder: Path) -> None:
+    """Refuse the path of a folder where there is a file, or whose own folder is missing.
+
+    Raises
+    ------
+    KanonError
+    """
+    if folder.exists() and not folder.is_dir():
+        raise _unwritable(folder, "there is a file of that name: name a folder")
+    if not folder.parent.is_dir():
+        raise _unwritable(folder, REMEDIES[errno.ENOENT])
+
+
 @contextmanager
 def new_files(call: Call, *paths: Path) -> Iterator[list[Path]]:
     """Let the body write files under other names; in the end they take the place of the old ones, in the given order.

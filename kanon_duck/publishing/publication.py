@@ -42,7 +42,7 @@ def publish(call: Call, publication: Publication) -> list[Row]:
     refuse_same_names(views)
     target = read_target(call, publication.target)
     publication = replace(publication, target=target.text)
-    if not is_recorded(call.database, target.text) and not target.is_ours():
+    if not is_recorded(call.database, target.text) and not target.is_ours(views):
         raise KanonError(
             f"target {target.text} holds something that kanon_duck has not published: name another target, or remove "
             "what is there"

@@ -7,17 +7,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from kanon_duck.catalog.views import MaskedView
 from kanon_duck.errors import KanonError
+from kanon_duck.publishing import duckdb_file, parquet
 from kanon_duck.publishing.content import Content
-from kanon_duck.publishing.duckdb_file import is_published, publish_duckdb_file
-from kanon_duck.publishing.files import refuse_folder
+from kanon_duck.publishing.csv_file import publish_csv
+from kanon_duck.publishing.duckdb_file import publish_duckdb_file
+from kanon_duck.publishing.files import refuse_file, refuse_folder
+from kanon_duck.publishing.parquet import file_in, publish_parquet, publish_parquet_folder
+from kanon_duck.publishing.verify import is_verification, verification_of
 from kanon_duck.runtime import arguments as read
 from kanon_duck.runtime.call import Call
 
-KINDS = "a file that ends in .duckdb"
+KINDS = "a file that ends in .duckdb, .parquet or .csv, or a folder with / at the end for Parquet"
 """What a target may be, for messages."""
-
-DUCKDB_ENDINGS = (".duckdb", ".ddb", ".db")
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,7 @@ class Target:
     text: str
     kind: str
     write: Callable[[Call, list[Content], str | None], None]
-    is_ours: Callable[[], bool]
+    is_ours: Callable[[list[MaskedView]], bool]
     is_missing: Callable[[], bool]
 
 
@@ -53,17 +56,101 @@ def read_target(call: Call, text: str) -> Target:
         When it is none that can be published into.
     """
     path = Path(os.path.realpath(os.path.expanduser(text)))
-    if path.suffix.lower() in DUCKDB_ENDINGS and not text.endswith("/"):
-        refuse_folder(path)
-        _refuse_open_database(call, path)
-        return Target(
-            str(path),
-            "duckdb",
-            lambda call, contents, version: publish_duckdb_file(call, path, contents, version),
-            lambda: not path.exists() or is_published(path),
-            lambda: not path.exists(),
+    if text.endswith("/"):
+        return _parquet_folder(path)
+    kind = path.suffix.lower()
+    if kind not in FILES:
+        raise KanonError(f"target is {read.shown(text)}: name {KINDS}")
+    refuse_folder(path)
+    return FILES[kind](call, path)
+
+
+def _duckdb_file(call: Call, path: Path) -> Target:
+    _refuse_open_database(call, path)
+    return Target(
+        str(path),
+        "duckdb",
+        lambda call, contents, version: publish_duckdb_file(call, path, contents, version),
+        lambda _: not path.exists() or duckdb_file.is_published(path),
+        lambda: not path.exists(),
+    )
+
+
+def _parquet_file(_: Call, path: Path) -> Target:
+    return Target(
+        str(path),
+        "parquet",
+        lambda call, contents, version: publish_parquet(call, path, _one(path, contents, version)),
+        lambda _: not path.exists() or parquet.is_published(path),
+        lambda: not path.exists(),
+    )
+
+
+def _csv_file(_: Call, path: Path) -> Target:
+    return Target(
+        str(path),
+        "csv",
+        lambda call, contents, version: publish_csv(call, path, _one(path, contents, version)),
+        lambda _: not path.exists() or is_verification(verification_of(path)),
+        lambda: not path.exists(),
+    )
+
+
+FILES = dict.fromkeys((".duckdb", ".ddb", ".db"), _duckdb_file) | {
+    ".parquet": _parquet_file,
+    ".csv": _csv_file,
+}
+"""Kinds of files by the ends of their names."""
+
+
+def _parquet_folder(folder: Path) -> Target:
+    refuse_file(folder)
+
+    def is_ours(views: list[MaskedView]) -> bool:
+        files = [file_in(folder, view.view) for view in views]
+        verification = folder / "verify.sql"
+        ours = not verification.exists() or is_verification(verification)
+        return ours and all(not file.exists() or parquet.is_published(file) for file in files)
+
+    return Target(
+        f"{folder}/",
+        "parquet",
+        lambda call, contents, version: publish_parquet_folder(call, folder, _current(folder, contents, version)),
+        is_ours,
+        lambda: not folder.exists(),
+    )
+
+
+def _one(path: Path, contents: list[Content], version: str | None) -> Content:
+    """The one release that a file of one table holds.
+
+    Raises
+    ------
+    KanonError
+        When there are several.
+    """
+    [first, *others] = _current(path, contents, version)
+    if others:
+        raise KanonError(
+            f"target {path} holds one table, but view_name names {len(others) + 1} masked views: name a .duckdb file, "
+            "or a folder with / at the end"
         )
-    raise KanonError(f"target is {read.shown(text)}: name {KINDS}")
+    return first
+
+
+def _current(path: object, contents: list[Content], version: str | None) -> list[Content]:
+    """The current releases, where a kind of target holds nothing else.
+
+    Raises
+    ------
+    KanonError
+        When something was asked for that only DuckDB files have.
+    """
+    if version is not None:
+        raise KanonError(f"storage_version is {read.shown(version)}, but target {path} is no DuckDB file: leave it out")
+    if not all(content.is_current for content in contents):
+        raise KanonError(f"releases is 'all', but target {path} is no DuckDB file: only these hold earlier releases")
+    return contents
 
 
 def _refuse_open_database(call: Call, path: Path) -> None:

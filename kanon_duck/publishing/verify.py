@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from textwrap import dedent, indent
 
 from sqlglot import exp
@@ -31,6 +32,16 @@ FOOTER = """
 ) AS checked
 WHERE violating_rows > 0
 """
+
+
+def verification_of(path: Path) -> Path:
+    """Where ``verify.sql`` of a published file is; files of several kinds may have one name but for its end."""
+    return path.with_name(f"{path.name}.verify.sql")
+
+
+def is_verification(path: Path) -> bool:
+    """Whether a file is a ``verify.sql`` of kanon_duck's."""
+    return path.is_file() and path.read_bytes().startswith(f"-- {MARK}".encode())
 
 
 def write_verification(database: Database, contents: list[tuple[Content, exp.Expression]], how: str) -> str:

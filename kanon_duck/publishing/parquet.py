@@ -14,6 +14,8 @@ from kanon_duck.publishing.flat_files import copy_to_files
 from kanon_duck.publishing.verify import verification_of
 from kanon_duck.runtime.call import Call
 
+COMPRESSION = "zstd"
+
 KEY = "kanon_duck"
 """The key in a file's metadata by which it is known to be published."""
 
@@ -69,7 +71,7 @@ def _options(content: Content) -> str:
         "kanon_model": model_text(content.model),
     }
     pairs = ", ".join(f"{key}: {exp.Literal.string(value).sql(dialect='duckdb')}" for key, value in told.items())
-    return f"FORMAT parquet, COMPRESSION zstd, KV_METADATA {{{pairs}}}"
+    return f"FORMAT parquet, COMPRESSION {COMPRESSION}, KV_METADATA {{{pairs}}}"
 
 
 def _relation(content: Content, path: str) -> exp.Expression:

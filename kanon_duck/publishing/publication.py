@@ -47,7 +47,7 @@ def publish(call: Call, publication: Publication) -> list[Row]:
             f"target {target.text} holds something that kanon_duck has not published: name another target, or remove "
             "what is there"
         )
-    warnings = _standing_warnings(publication, views)
+    warnings = target.warnings + _standing_warnings(publication, views)
     contents = _contents(call, publication, views)
     target.write(call, contents, publication.storage_version)
     call.use_our_schemas()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from kanon_duck.catalog.views import MaskedView
@@ -15,12 +15,20 @@ from kanon_duck.publishing.csv_file import publish_csv
 from kanon_duck.publishing.duckdb_file import publish_duckdb_file
 from kanon_duck.publishing.files import refuse_file, refuse_folder
 from kanon_duck.publishing.parquet import file_in, publish_parquet, publish_parquet_folder
+from kanon_duck.publishing.postgresql import SCHEMES, has_secrets, is_ours, publish_postgresql, without_secrets
 from kanon_duck.publishing.verify import is_verification, verification_of
 from kanon_duck.runtime import arguments as read
 from kanon_duck.runtime.call import Call
 
-KINDS = "a file that ends in .duckdb, .parquet or .csv, or a folder with / at the end for Parquet"
+KINDS = "a file that ends in .duckdb, .parquet or .csv, a folder with / at the end for Parquet, or postgresql://user@host/database"
 """What a target may be, for messages."""
+
+
+NO_PASSWORD_KEPT = (
+    "the password in the target is not kept: whatever publishes again (publish_all, refresh) takes it from PGPASSWORD, "
+    "or from the file that PGPASSFILE names"
+)
+"""What the owner is told who has typed a password."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +46,7 @@ class Target:
         Whether what is there now was published by kanon_duck, or nothing is there.
     is_missing : callable
         Whether nothing is there, as far as that can be told without a connection.
+    warnings : list of str
     """
 
     text: str
@@ -45,6 +54,7 @@ class Target:
     write: Callable[[Call, list[Content], str | None], None]
     is_ours: Callable[[list[MaskedView]], bool]
     is_missing: Callable[[], bool]
+    warnings: list[str] = field(default_factory=list)
 
 
 def read_target(call: Call, text: str) -> Target:
@@ -55,6 +65,10 @@ def read_target(call: Call, text: str) -> Target:
     KanonError
         When it is none that can be published into.
     """
+    if text.lower().startswith(SCHEMES):
+        return _postgresql(text)
+    if "://" in text or "password" in text.lower():
+        raise KanonError(f"target is no address that can be published into: name {KINDS}")  # it may hold a password
     path = Path(os.path.realpath(os.path.expanduser(text)))
     if text.endswith("/"):
         return _parquet_folder(path)
@@ -118,6 +132,18 @@ def _parquet_folder(folder: Path) -> Target:
         lambda call, contents, version: publish_parquet_folder(call, folder, _current(folder, contents, version)),
         is_ours,
         lambda: not folder.exists(),
+    )
+
+
+def _postgresql(url: str) -> Target:
+    text = without_secrets(url)
+    return Target(
+        text,
+        "postgresql",
+        lambda call, contents, version: publish_postgresql(call, url, _current(text, contents, version)),
+        lambda views: is_ours(url, [view.view for view in views]),
+        lambda: False,
+        [NO_PASSWORD_KEPT] if has_secrets(url) else [],
     )
 
 

@@ -126,6 +126,12 @@ class Database:
         with _carrying(text):
             return self._cursor.sql(text, params=list(parameters) or None).to_arrow_table()
 
+    def batches(self, statement: Statement) -> Iterator[pa.RecordBatch]:
+        """The result of a query as Arrow batches, read one by one."""
+        text = _text(statement)
+        with _carrying(text):
+            yield from self._cursor.sql(text).to_arrow_reader(BATCH_ROWS)
+
     def numpy(self, statement: Statement, parameters: Sequence[Any] = ()) -> dict[str, Any]:
         """The result of a query as NumPy arrays by column name; all columns must be numbers without NULLs."""
         table = self.arrow(statement, parameters)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from kanon_duck.catalog.views import MaskedView
 from kanon_duck.errors import KanonError
-from kanon_duck.publishing import duckdb_file, parquet
+from kanon_duck.publishing import attached, duckdb_file, parquet
 from kanon_duck.publishing.content import Content
 from kanon_duck.publishing.csv_file import publish_csv
 from kanon_duck.publishing.duckdb_file import publish_duckdb_file
@@ -18,9 +18,13 @@ from kanon_duck.publishing.parquet import file_in, publish_parquet, publish_parq
 from kanon_duck.publishing.postgresql import SCHEMES, has_secrets, is_ours, publish_postgresql, without_secrets
 from kanon_duck.publishing.verify import is_verification, verification_of
 from kanon_duck.runtime import arguments as read
+from kanon_duck.runtime import names
 from kanon_duck.runtime.call import Call
 
-KINDS = "a file that ends in .duckdb, .parquet or .csv, a folder with / at the end for Parquet, or postgresql://user@host/database"
+KINDS = (
+    "a file that ends in .duckdb, .parquet or .csv, a folder with / at the end for Parquet, "
+    "postgresql://user@host/database, or a schema of an attached database as in lake.main"
+)
 """What a target may be, for messages."""
 
 
@@ -74,7 +78,7 @@ def read_target(call: Call, text: str) -> Target:
         return _parquet_folder(path)
     kind = path.suffix.lower()
     if kind not in FILES:
-        raise KanonError(f"target is {read.shown(text)}: name {KINDS}")
+        return _attached(call, text)
     refuse_folder(path)
     return FILES[kind](call, path)
 
@@ -144,6 +148,22 @@ def _postgresql(url: str) -> Target:
         lambda views: is_ours(url, [view.view for view in views]),
         lambda: False,
         [NO_PASSWORD_KEPT] if has_secrets(url) else [],
+    )
+
+
+def _attached(call: Call, text: str) -> Target:
+    place = attached.attached_place(call, text)
+    if place is None:
+        raise KanonError(f"target is {read.shown(text)}, and no database of that name is attached: name {KINDS}")
+    shown = ".".join([*place[:-1], f'"{place[-1]}"']) if f".{place[-1].lower()}" in FILES else names.display(place)
+    return Target(
+        shown,
+        "attached",
+        lambda call, contents, version: attached.publish_attached(
+            call, shown, place, _current(shown, contents, version)
+        ),
+        lambda views: attached.is_ours(call, place, [view.view for view in views]),
+        lambda: False,
     )
 
 

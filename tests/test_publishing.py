@@ -137,7 +137,7 @@ def test_a_target_holds_what_the_last_call_named(owner: duckdb.DuckDBPyConnectio
     owner.execute("CALL kanon.refresh('patients_masked')")
     assert owner.execute(listed).fetchall() == [("patients_masked", 1, True)]
     [row] = owner.execute("SELECT view_name, release, warnings FROM kanon.publish_all()").fetchall()
-    assert row == ("patients_masked", 2, ["the target no longer holds staff_masked, which was dropped"])
+    assert row == ("patients_masked", 2, ["staff_masked, which was dropped, is no longer in the target"])
     with duckdb.connect("bi.duckdb", read_only=True) as reader:
         assert reader.execute("SELECT table_name FROM duckdb_tables() WHERE schema_name = 'main'").fetchall() == [
             ("patients_masked",)

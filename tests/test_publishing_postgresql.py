@@ -295,3 +295,20 @@ def test_names_are_quoted_or_refused(owner: duckdb.DuckDBPyConnection, url: str)
     )
     with pytest.raises(duckdb.Error, match="is longer than the 63 bytes"):
         owner.execute("CALL kanon.publish(?, ?)", [long, url])
+
+
+def test_tables_of_other_calls_stay_and_are_kept_up_to_date(owner: duckdb.DuckDBPyConnection, url: str) -> None:
+    owner.execute("CREATE TABLE staff AS SELECT i AS id, 20 + i % 9 AS age FROM range(40) AS r(i)")
+    owner.execute(
+        "CALL kanon.create_masked_view('staff_masked', source => 'staff', key => 'id', k => 4, quasi_identifiers => ['age'])"
+    )
+    for view in ("patients_masked", "staff_masked"):
+        assert one(owner, f"CALL kanon.publish('{view}', '{url}')")["view_name"] == view
+    change(owner)
+    owner.execute("CALL kanon.refresh('patients_masked')")
+    listed = "SELECT view_name, release, stale FROM kanon.publish_all()"
+    assert owner.execute(listed).fetchall() == [("patients_masked", 2, False), ("staff_masked", 1, False)]
+    owner.execute("CALL kanon.drop_masked_view('staff_masked')")
+    change(owner, 2)
+    [(warnings,)] = owner.execute("SELECT warnings FROM kanon.refresh('patients_masked', publish => true)").fetchall()
+    assert "staff_masked, which was dropped, stays in the target as it was" in warnings

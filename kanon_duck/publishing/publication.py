@@ -47,11 +47,11 @@ def publish(call: Call, publication: Publication) -> list[Row]:
             f"target {target.text} holds something that kanon_duck has not published: name another target, or remove "
             "what is there"
         )
-    warnings = target.warnings + _standing_warnings(publication, views)
+    warnings = target.warnings + _standing_warnings(target, publication, views)
     contents = _contents(call, publication, views)
     target.write(call, contents, publication.storage_version)
     call.use_our_schemas()
-    record_publication(call.database, target.kind, publication, views)
+    record_publication(call.database, target.kind, publication, views, target.keeps_others)
     return _answers(call, target, views, warnings, time.perf_counter() - started)
 
 
@@ -93,9 +93,10 @@ def _contents(call: Call, publication: Publication, views: list[MaskedView]) -> 
     return contents
 
 
-def _standing_warnings(publication: Publication, views: list[MaskedView]) -> list[str]:
+def _standing_warnings(target: Target, publication: Publication, views: list[MaskedView]) -> list[str]:
     """What the owner should know of every publication like this."""
-    warnings = [f"the target no longer holds {name}, which was dropped" for name in publication.dropped]
+    becomes = "stays in the target as it was" if target.keeps_others else "is no longer in the target"
+    warnings = [f"{name}, which was dropped, {becomes}" for name in publication.dropped]
     if publication.releases == "all":
         warnings += [COMPARABLE.format(view.name) for view in views if not view.secure and view.release > 1]
     return warnings
@@ -111,4 +112,5 @@ def _answers(call: Call, target: Target, views: list[MaskedView], warnings: list
     return [
         row | {"rows": rows[row["view_name"]], "warnings": warnings, "seconds": seconds}
         for row in publication_rows(call.database, target.text)
+        if row["view_name"] in rows
     ]

@@ -55,9 +55,16 @@ def is_recorded(database: Database, target: str) -> bool:
     return bool(database.value("SELECT count(*) FROM kanon_private.publications WHERE target = ?", [target]))
 
 
-def record_publication(database: Database, kind: str, publication: Publication, views: list[MaskedView]) -> None:
-    """Note that a target holds the current releases of these masked views, and nothing else of ours."""
-    database.execute("DELETE FROM kanon_private.publications WHERE target = ?", [publication.target])
+def record_publication(
+    database: Database, kind: str, publication: Publication, views: list[MaskedView], keeps_others: bool
+) -> None:
+    """Note that a target holds the current releases of these masked views, and of others only where it keeps them."""
+    dropped = "SELECT view_number FROM kanon_private.masked_views WHERE dropped_at IS NOT NULL"
+    database.execute(
+        "DELETE FROM kanon_private.publications WHERE target = ? "
+        f"AND (NOT ? OR list_contains(?::BIGINT[], view_number) OR view_number IN ({dropped}))",
+        [publication.target, keeps_others, [view.number for view in views]],
+    )
     for place, view in enumerate(views):
         database.execute(
             "INSERT INTO kanon_private.publications VALUES (?, ?, ?, ?, ?, ?, ?, ?)",

@@ -51,6 +51,8 @@ class Target:
     is_missing : callable
         Whether nothing is there, as far as that can be told without a connection.
     warnings : list of str
+    keeps_others : bool
+        Whether tables of masked views that a call does not name stay there.
     """
 
     text: str
@@ -59,6 +61,7 @@ class Target:
     is_ours: Callable[[list[MaskedView]], bool]
     is_missing: Callable[[], bool]
     warnings: list[str] = field(default_factory=list)
+    keeps_others: bool = False
 
 
 def read_target(call: Call, text: str) -> Target:
@@ -148,6 +151,7 @@ def _postgresql(url: str) -> Target:
         lambda views: is_ours(url, [view.view for view in views]),
         lambda: False,
         [NO_PASSWORD_KEPT] if has_secrets(url) else [],
+        keeps_others=True,
     )
 
 
@@ -164,6 +168,7 @@ def _attached(call: Call, text: str) -> Target:
         ),
         lambda views: attached.is_ours(call, place, [view.view for view in views]),
         lambda: False,
+        keeps_others=len(place) == 2,
     )
 
 

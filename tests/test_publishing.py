@@ -16,7 +16,8 @@ import duckdb
 import pytest
 
 import kanon_duck
-from kanon_duck.publishing import files
+from kanon_duck.errors import Cancelled
+from kanon_duck.publishing import duckdb_file, files
 from tests.people import one
 from tests.publishing import SECRET, change, clinic, same_rows
 
@@ -370,3 +371,51 @@ def test_a_folder_holds_what_the_last_call_named(owner: duckdb.DuckDBPyConnectio
     owner.execute("COPY (SELECT 1 AS one) TO 'bi/own.parquet'")
     owner.execute("CALL kanon.publish('patients_masked', 'bi/')")
     assert sorted(os.listdir("bi")) == ["own.parquet", "patients_masked.parquet", "verify.sql"]
+
+
+@pytest.mark.parametrize("step", ["write_table", "_read_back"])
+def test_an_interrupt_leaves_nothing_behind(
+    owner: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    publish(owner, "bi.duckdb")
+    whole = getattr(duckdb_file, step)
+
+    def interrupted(*arguments: Any) -> None:
+        whole(*arguments)
+        raise Cancelled
+
+    with monkeypatch.context() as patch:
+        patch.setattr(duckdb_file, step, interrupted)
+        with pytest.raises(duckdb.Error, match="interrupted: nothing was changed"):
+            publish(owner, "bi.duckdb")
+    assert not [name for name in os.listdir() if files.NEW in name]
+    databases = owner.execute("SELECT database_name FROM duckdb_databases() WHERE NOT internal").fetchall()
+    assert databases == [("owner",)]
+    publish(owner, "bi.duckdb")
+
+
+def test_made_up_rows_are_published_with_their_weight(owner: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
+    owner.execute("CREATE TABLE staff AS SELECT i AS id, 20 + i % 9 AS age, i % 4 AS job FROM range(40) AS r(i)")
+    owner.execute(
+        "CALL kanon.create_masked_view('staff_masked', source => 'staff', key => 'id', k => 4, l => 2, sensitive => ['job'], "
+        "quasi_identifiers => ['age'], on_delete => 'counterfeit')"
+    )
+    owner.execute("DELETE FROM staff WHERE id % 10 = 3")
+    owner.execute("CALL kanon.refresh('staff_masked')")
+    owner.execute("CALL kanon.publish('staff_masked', 'bi.duckdb')")
+    with duckdb.connect("bi.duckdb", read_only=True) as reader:
+        people = reader.execute("SELECT count(*), sum(weight) FROM staff_masked").fetchall()
+    assert people == owner.execute("SELECT count(*), sum(weight) FROM staff_masked").fetchall()
+    assert people[0][1] == pytest.approx(36)
+    assert verified(tmp_path / "bi.duckdb") == []
+
+
+def test_forget_names_what_was_published(owner: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
+    change(owner)
+    owner.execute("CALL kanon.refresh('patients_masked')")
+    publish(owner, "bi.duckdb", ", releases => 'all'")
+    [(note,)] = owner.execute("SELECT note FROM kanon.forget('patients_masked', before_release => 2)").fetchall()
+    assert f"what was published into {tmp_path}/bi.duckdb stays as it is until you publish again" in note
+    publish(owner, "bi.duckdb", ", releases => 'all'")
+    with duckdb.connect("bi.duckdb", read_only=True) as reader:
+        assert reader.execute("SELECT release FROM kanon.published").fetchall() == [(2,)]

@@ -17,7 +17,7 @@ import pytest
 import sqlalchemy
 
 from tests.postgresql import PASSWORD, binaries, server
-from tests.publishing import change, clinic
+from tests.publishing import clinic
 
 READS = int(os.environ.get("KANON_DUCK_READS", "60"))
 """How often the file is opened and read while it is published again and again; 10,000 once by hand."""
@@ -130,14 +130,15 @@ def test_each_read_sees_one_whole_release_while_others_are_published(tmp_path: P
     with clinic(tmp_path) as owner:
         shown = "SELECT count(*), bit_xor(hash(age, zip, work, disease)) FROM patients_masked"
         owner.execute(f"CALL kanon.publish('patients_masked', '{tmp_path}/bi.duckdb')")
+        owner.execute("CREATE TABLE first_patients AS FROM patients LIMIT 30")
         releases = {(1, *owner.execute(shown).fetchall()[0])}
         with (tmp_path / "read").open("w+") as output:
             reading = subprocess.Popen([sys.executable, "-c", READ, f"{tmp_path}/bi.duckdb", str(READS)], stdout=output)
             number = 0
             while reading.poll() is None:
                 number += 1
-                change(owner, number)
-                owner.execute("DELETE FROM patients WHERE hash(id) % 3 = 1 AND (SELECT count(*) FROM patients) > 500")
+                owner.execute(f"DELETE FROM patients WHERE hash(id, {number}) % 10 = 0")
+                owner.execute(f"INSERT INTO patients SELECT * REPLACE (id || '-{number}' AS id) FROM first_patients")
                 [(release,)] = owner.execute(
                     "SELECT release FROM kanon.refresh('patients_masked', publish => true)"
                 ).fetchall()

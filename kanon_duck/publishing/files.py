@@ -82,9 +82,9 @@ def new_files(call: Call, *paths: Path) -> Iterator[list[Path]]:
             _remove_left_over(path)
         yield written
         for new, path in zip(written, paths, strict=True):
+            _to_disk(new)
             if path.exists():
                 shutil.copymode(path, new)
-            _to_disk(new)
         call.checkpoint(None)
         for new, path in zip(written, paths, strict=True):
             os.replace(new, path)
@@ -112,8 +112,10 @@ def _unwritable(path: Path, why: str) -> KanonError:
 
 
 def _to_disk(path: Path) -> None:
-    """Wait until what was written is on the disk."""
-    number = os.open(path, os.O_RDONLY)
+    """Wait until what was written is on the disk; Windows knows no such thing for folders."""
+    if os.name == "nt" and path.is_dir():
+        return
+    number = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
     try:
         os.fsync(number)
     finally:

@@ -206,6 +206,7 @@ FAULTS = [
     ("broken.duckdb", "holds something that kanon_duck has not published"),
     ("bi.xlsx", "name a file that ends in"),
     ("/proc/bi.duckdb", "bi.duckdb was not published"),
+    ("many*.parquet", "by which DuckDB means many files"),
 ]
 
 

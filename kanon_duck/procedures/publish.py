@@ -21,6 +21,7 @@ def run(call: Call) -> list[Row]:
         call,
         Publication(
             target=read.text(call.arguments, "target"),
+            kind=None,
             releases=read.choice(call.arguments, "releases", RELEASES, "current"),
             storage_version=None if version is None else read.text(call.arguments, "storage_version"),
             views=names,

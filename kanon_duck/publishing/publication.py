@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from pathlib import Path
 
 from kanon_duck.catalog.views import MaskedView, find_view
 from kanon_duck.errors import KanonError
@@ -17,6 +18,8 @@ from kanon_duck.publishing.record import (
 )
 from kanon_duck.publishing.targets import Target, read_target
 from kanon_duck.runtime.call import Call, Row
+
+FILE_KINDS = ("duckdb", "parquet", "csv")
 
 COMPARABLE = "{} is not secure: who reads all of its releases can compare them; vulnerable_rows counts what they tell"
 
@@ -44,8 +47,8 @@ def publish(call: Call, publication: Publication) -> list[Row]:
     publication = replace(publication, target=target.text)
     if not is_recorded(call.database, target.text) and not target.is_ours(views):
         raise KanonError(
-            f"target {target.text} holds something that kanon_duck has not published: name another target, or remove "
-            "what is there"
+            f"target {target.text} holds something that kanon_duck has not published (or cannot be read now): name "
+            "another target, or remove what is there"
         )
     warnings = target.warnings + _standing_warnings(target, publication, views)
     contents = _contents(call, publication, views)
@@ -56,13 +59,13 @@ def publish(call: Call, publication: Publication) -> list[Row]:
 
 
 def stale(call: Call, of_view: MaskedView | None = None) -> list[Publication]:
-    """What was published and is not up to date, all or that of one masked view; a file that is gone is not."""
+    """What was published and is not up to date, all or that of one masked view; nor is a file that is gone."""
     outdated = {target for (target,) in call.database.rows("SELECT target FROM kanon.publications WHERE stale")}
     found = []
     for each in publications(call.database):
         if not each.views or (of_view is not None and of_view.name not in each.views):
             continue
-        if each.target in outdated or _is_missing(call, each.target):
+        if each.target in outdated or _is_missing(each):
             found.append(each)
     return found
 
@@ -77,12 +80,9 @@ def _view(call: Call, name: str) -> MaskedView:
     return find_view(replace(call, arguments={"view_name": name}))
 
 
-def _is_missing(call: Call, target: str) -> bool:
-    """Whether a target is gone; one that cannot be read now is not known to be."""
-    try:
-        return read_target(call, target).is_missing()
-    except KanonError:
-        return True
+def _is_missing(publication: Publication) -> bool:
+    """Whether a file or folder is gone; of databases that is not asked."""
+    return publication.kind in FILE_KINDS and not Path(publication.target).exists()
 
 
 def _contents(call: Call, publication: Publication, views: list[MaskedView]) -> list[Content]:

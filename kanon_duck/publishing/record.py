@@ -17,6 +17,8 @@ class Publication:
     ----------
     target : str
         As it is recorded.
+    kind : str or None
+        Of the target; None where it has yet to be read.
     releases : str
         ``current`` or ``all``.
     storage_version : str or None
@@ -27,6 +29,7 @@ class Publication:
     """
 
     target: str
+    kind: str | None
     releases: str
     storage_version: str | None
     views: list[str]
@@ -37,7 +40,7 @@ def publications(database: Database) -> list[Publication]:
     """All that was published, by target."""
     rows = database.rows(
         """
-        SELECT target, any_value(releases), any_value(storage_version),
+        SELECT target, any_value(kind), any_value(releases), any_value(storage_version),
                list(name ORDER BY place) FILTER (dropped_at IS NULL),
                list(name ORDER BY place) FILTER (dropped_at IS NOT NULL)
         FROM kanon_private.publications JOIN kanon_private.masked_views USING (view_number)
@@ -45,8 +48,8 @@ def publications(database: Database) -> list[Publication]:
         """
     )
     return [
-        Publication(target, releases, version, views or [], dropped or [])
-        for target, releases, version, views, dropped in rows
+        Publication(target, kind, releases, version, views or [], dropped or [])
+        for target, kind, releases, version, views, dropped in rows
     ]
 
 

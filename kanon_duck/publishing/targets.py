@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,7 +28,6 @@ KINDS = (
 )
 """What a target may be, for messages."""
 
-
 NO_PASSWORD_KEPT = (
     "the password in the target is not kept: whatever publishes again (publish_all, refresh) takes it from PGPASSWORD, "
     "or from the file that PGPASSFILE names"
@@ -48,8 +48,6 @@ class Target:
         Writes releases there, from the call, the releases, and the storage version or None.
     is_ours : callable
         Whether what is there now was published by kanon_duck, or nothing is there.
-    is_missing : callable
-        Whether nothing is there, as far as that can be told without a connection.
     warnings : list of str
     keeps_others : bool
         Whether tables of masked views that a call does not name stay there.
@@ -59,7 +57,6 @@ class Target:
     kind: str
     write: Callable[[Call, list[Content], str | None], None]
     is_ours: Callable[[list[MaskedView]], bool]
-    is_missing: Callable[[], bool]
     warnings: list[str] = field(default_factory=list)
     keeps_others: bool = False
 
@@ -74,7 +71,7 @@ def read_target(call: Call, text: str) -> Target:
     """
     if text.lower().startswith(SCHEMES):
         return _postgresql(text)
-    if "://" in text or "password" in text.lower():
+    if re.search(r"://|password\s*=", text, re.IGNORECASE):
         raise KanonError(f"target is no address that can be published into: name {KINDS}")  # it may hold a password
     path = Path(os.path.realpath(os.path.expanduser(text)))
     if text.endswith("/"):
@@ -93,27 +90,26 @@ def _duckdb_file(call: Call, path: Path) -> Target:
         "duckdb",
         lambda call, contents, version: publish_duckdb_file(call, path, contents, version),
         lambda _: not path.exists() or duckdb_file.is_published(path),
-        lambda: not path.exists(),
     )
 
 
 def _parquet_file(_: Call, path: Path) -> Target:
+    _refuse_patterns(path)
     return Target(
         str(path),
         "parquet",
         lambda call, contents, version: publish_parquet(call, path, _one(path, contents, version)),
         lambda _: not path.exists() or parquet.is_published(path),
-        lambda: not path.exists(),
     )
 
 
 def _csv_file(_: Call, path: Path) -> Target:
+    _refuse_patterns(path)
     return Target(
         str(path),
         "csv",
         lambda call, contents, version: publish_csv(call, path, _one(path, contents, version)),
         lambda _: not path.exists() or is_verification(verification_of(path)),
-        lambda: not path.exists(),
     )
 
 
@@ -126,6 +122,7 @@ FILES = dict.fromkeys((".duckdb", ".ddb", ".db"), _duckdb_file) | {
 
 def _parquet_folder(folder: Path) -> Target:
     refuse_file(folder)
+    _refuse_patterns(folder)
 
     def is_ours(views: list[MaskedView]) -> bool:
         files = [file_in(folder, view.view) for view in views]
@@ -138,8 +135,19 @@ def _parquet_folder(folder: Path) -> Target:
         "parquet",
         lambda call, contents, version: publish_parquet_folder(call, folder, _current(folder, contents, version)),
         is_ours,
-        lambda: not folder.exists(),
     )
+
+
+def _refuse_patterns(path: Path) -> None:
+    """Refuse a path that DuckDB, reading the file back, would take for a pattern.
+
+    Raises
+    ------
+    KanonError
+    """
+    for letter in "*?[":
+        if letter in str(path):
+            raise KanonError(f"target {path} has a {letter}, by which DuckDB means many files: name another path")
 
 
 def _postgresql(url: str) -> Target:
@@ -149,7 +157,6 @@ def _postgresql(url: str) -> Target:
         "postgresql",
         lambda call, contents, version: publish_postgresql(call, url, _current(text, contents, version)),
         lambda views: is_ours(url, [view.view for view in views]),
-        lambda: False,
         [NO_PASSWORD_KEPT] if has_secrets(url) else [],
         keeps_others=True,
     )
@@ -167,7 +174,6 @@ def _attached(call: Call, text: str) -> Target:
             call, shown, place, _current(shown, contents, version)
         ),
         lambda views: attached.is_ours(call, place, [view.view for view in views]),
-        lambda: False,
         keeps_others=len(place) == 2,
     )
 

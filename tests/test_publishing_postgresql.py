@@ -302,6 +302,12 @@ def test_tables_of_other_calls_stay_and_are_kept_up_to_date(owner: duckdb.DuckDB
     owner.execute(
         "CALL kanon.create_masked_view('staff_masked', source => 'staff', key => 'id', k => 4, quasi_identifiers => ['age'])"
     )
+    owner.execute(f"CALL kanon.publish('patients_masked', '{url}')")
+    with psycopg.connect(url, autocommit=True) as admin:
+        admin.execute("CREATE TABLE staff_masked (one integer)")
+        with pytest.raises(duckdb.Error, match="holds something that kanon_duck has not published"):
+            owner.execute(f"CALL kanon.publish('staff_masked', '{url}')")
+        admin.execute("DROP TABLE staff_masked")
     for view in ("patients_masked", "staff_masked"):
         assert one(owner, f"CALL kanon.publish('{view}', '{url}')")["view_name"] == view
     change(owner)

@@ -11,7 +11,7 @@ from kanon_duck.errors import KanonError
 from kanon_duck.publishing.content import Content, current, earlier, refuse_same_names
 from kanon_duck.publishing.record import (
     Publication,
-    is_recorded,
+    are_recorded,
     publication_rows,
     publications,
     record_publication,
@@ -45,7 +45,7 @@ def publish(call: Call, publication: Publication) -> list[Row]:
     refuse_same_names(views)
     target = read_target(call, publication.target)
     publication = replace(publication, target=target.text)
-    if not is_recorded(call.database, target.text) and not target.is_ours(views):
+    if not are_recorded(call.database, target.text, views) and not target.is_ours(views):
         raise KanonError(
             f"target {target.text} holds something that kanon_duck has not published (or cannot be read now): name "
             "another target, or remove what is there"

@@ -53,9 +53,10 @@ def publications(database: Database) -> list[Publication]:
     ]
 
 
-def is_recorded(database: Database, target: str) -> bool:
-    """Whether this database has published into a target before."""
-    return bool(database.value("SELECT count(*) FROM kanon_private.publications WHERE target = ?", [target]))
+def are_recorded(database: Database, target: str, views: list[MaskedView]) -> bool:
+    """Whether this database has published all of these masked views into a target before."""
+    rows = database.rows("SELECT view_number FROM kanon_private.publications WHERE target = ?", [target])
+    return {view.number for view in views} <= {number for (number,) in rows}
 
 
 def record_publication(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
+from functools import cache
 from pathlib import Path
 
 import duckdb
@@ -33,12 +36,22 @@ CALL kanon.create_masked_view('patients_masked', source => 'patients', key => 'i
 """
 
 
-def clinic(folder: Path, mask: str = MASK) -> duckdb.DuckDBPyConnection:
+_made = tempfile.TemporaryDirectory(prefix="kanon-clinic-")
+
+
+@cache
+def _clinic() -> Path:
+    """The file of the clinic, made once."""
+    file = Path(_made.name) / "owner.duckdb"
+    with kanon_duck.connect(file) as connection:
+        for statement in (*CLINIC.strip().split(";\n"), MASK):
+            connection.execute(statement.removesuffix(";"))
+    return file
+
+
+def clinic(folder: Path) -> duckdb.DuckDBPyConnection:
     """The owner's database, with a masked view."""
-    connection = kanon_duck.connect(folder / "owner.duckdb")
-    for statement in (*CLINIC.strip().split(";\n"), mask):
-        connection.execute(statement.removesuffix(";"))
-    return connection
+    return kanon_duck.connect(shutil.copy(_clinic(), folder))
 
 
 def change(connection: duckdb.DuckDBPyConnection, number: int = 1) -> None:

@@ -16,10 +16,7 @@ from tests.people import one
 from tests.postgresql import PASSWORD, binaries, server
 from tests.publishing import SECRET, change, clinic
 
-pytestmark = [
-    pytest.mark.surface,
-    pytest.mark.skipif(binaries() is None, reason="no PostgreSQL server: install postgresql"),
-]
+pytestmark = pytest.mark.skipif(binaries() is None, reason="no PostgreSQL server: install postgresql")
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +41,7 @@ def owner(tmp_path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
         yield connection
 
 
+@pytest.mark.surface
 def test_a_table_holds_the_release(owner: duckdb.DuckDBPyConnection, url: str) -> None:
     row = one(owner, f"CALL kanon.publish('patients_masked', '{url}')")
     assert (row["kind"], row["target"], row["rows"], row["warnings"]) == ("postgresql", url, 300, [])
@@ -67,6 +65,7 @@ def test_a_table_holds_the_release(owner: duckdb.DuckDBPyConnection, url: str) -
         assert column == "quasi-identifier: the common label of the class in hierarchy zip"
 
 
+@pytest.mark.surface
 def test_values_of_every_type_arrive(owner: duckdb.DuckDBPyConnection, url: str) -> None:
     owner.execute(
         """

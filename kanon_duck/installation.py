@@ -16,7 +16,7 @@ from kanon_duck.runtime.call import OURS
 from kanon_duck.runtime.database import Database, script
 from kanon_duck.runtime.runner import serve
 
-CATALOG_VERSION = 4
+CATALOG_VERSION = 5
 """Raised whenever the persistent tables change, together with a step in ``sql/migrations``."""
 
 SCRIPTS = ("catalog.sql", "hierarchies.sql", "readers.sql", "views.sql", "procedures.sql")

@@ -111,3 +111,15 @@ CREATE TABLE IF NOT EXISTS kanon_private.attribute_losses (
     attribute        VARCHAR NOT NULL,
     information_loss DOUBLE NOT NULL
 );
+
+-- What was published where: one row per target and view, in the order in which the views were named.
+CREATE TABLE IF NOT EXISTS kanon_private.publications (
+    target          VARCHAR NOT NULL,    -- a file or folder by its full path; never with a password
+    kind            VARCHAR NOT NULL,    -- duckdb, parquet, csv, postgresql, attached
+    place           INTEGER NOT NULL,
+    view_number     BIGINT NOT NULL,
+    release         BIGINT NOT NULL,
+    published_at    TIMESTAMP NOT NULL,
+    releases        VARCHAR NOT NULL,    -- current or all
+    storage_version VARCHAR              -- of a DuckDB file; NULL: the default
+);

@@ -90,10 +90,10 @@ FROM kanon_private.run('rebuild',
      unit, 'seed', seed, 'allow_unsafe_keep', allow_unsafe_keep, 'independent', independent, 'derive_from',
      derive_from, 'new_series', new_series, 'dry_run', dry_run), view_name);
 
-CREATE OR REPLACE MACRO kanon.refresh(view_name, dry_run := NULL) AS TABLE
+CREATE OR REPLACE MACRO kanon.refresh(view_name, dry_run := NULL, publish := NULL) AS TABLE
 SELECT unnest(system.main.from_json(result, kanon_private.release_row()), recursive := true)
 FROM kanon_private.run('refresh',
-    system.main.json_object('view_name', view_name, 'dry_run', dry_run), view_name);
+    system.main.json_object('view_name', view_name, 'dry_run', dry_run, 'publish', publish), view_name);
 
 -- It has no argument that could keep it from being bound where it is made: so the planner is asked for the function.
 CREATE OR REPLACE MACRO kanon.refresh_all() AS TABLE
@@ -103,6 +103,26 @@ FROM system.main.query(CASE
         'SELECT kanon_duck_is_not_installed_on_this_connection(NULL, NULL, NULL)'), 'error_type') = 'catalog'
     THEN 'SELECT CAST(system.main.error(''kanon_duck is not installed on this connection'') AS JSON) AS result'
     ELSE 'FROM kanon_private.run(''refresh_all'', system.main.json_object(), NULL)'
+END);
+
+-- What every procedure returns that publishes: rows of kanon.publications, and more.
+CREATE OR REPLACE MACRO kanon_private.publication_row() AS
+    '[{"view_name": "VARCHAR", "target": "VARCHAR", "kind": "VARCHAR", "release": "BIGINT", "published_at": "TIMESTAMP",
+     "stale": "BOOLEAN", "rows": "BIGINT", "warnings": "VARCHAR[]", "seconds": "DOUBLE"}]';
+
+CREATE OR REPLACE MACRO kanon.publish(view_name, target, releases := NULL, storage_version := NULL) AS TABLE
+SELECT unnest(system.main.from_json(result, kanon_private.publication_row()), recursive := true)
+FROM kanon_private.run('publish',
+    system.main.json_object('view_name', view_name, 'target', target, 'releases', releases, 'storage_version',
+     storage_version), view_name);
+
+CREATE OR REPLACE MACRO kanon.publish_all() AS TABLE
+SELECT unnest(system.main.from_json(result, kanon_private.publication_row()), recursive := true)
+FROM system.main.query(CASE
+    WHEN system.main.json_extract_string(system.main.json_serialize_plan(
+        'SELECT kanon_duck_is_not_installed_on_this_connection(NULL, NULL, NULL)'), 'error_type') = 'catalog'
+    THEN 'SELECT CAST(system.main.error(''kanon_duck is not installed on this connection'') AS JSON) AS result'
+    ELSE 'FROM kanon_private.run(''publish_all'', system.main.json_object(), NULL)'
 END);
 
 CREATE OR REPLACE MACRO kanon.optimize(view_name) AS TABLE

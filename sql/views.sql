@@ -38,6 +38,18 @@ LEFT JOIN (
 WHERE view.dropped_at IS NULL
 ORDER BY view.name;
 
+-- Where masked views were published. What is stale lacks a release that the view has.
+CREATE OR REPLACE VIEW kanon.publications AS
+SELECT view.name AS view_name, published.target, published.kind, published.release, published.published_at,
+       published.release < latest.release AS stale
+FROM kanon_private.publications AS published
+JOIN kanon_private.masked_views AS view USING (view_number)
+JOIN (
+    FROM kanon_private.releases SELECT view_number, system.main.max(release) AS release GROUP BY view_number
+) AS latest USING (view_number)
+WHERE view.dropped_at IS NULL
+ORDER BY published.target, published.place;
+
 -- A text between quotes of one kind; such a quote inside is doubled.
 CREATE OR REPLACE MACRO kanon_private.quoted(text, mark) AS mark || replace(text, mark, mark || mark) || mark;
 

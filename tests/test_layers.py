@@ -14,6 +14,7 @@ LAYERS = [
     "__init__",
     "installation",
     "procedures",
+    "publishing",
     "maintenance",
     "inference",
     "release",

@@ -93,14 +93,17 @@ def test_what_the_check_refuses_is_clustered_from_scratch(
 ) -> None:
     masked(connection, 60, "disease", "l => 2")
     connection.execute("DELETE FROM people WHERE id < 5")
-    publish, refusals = next_release.publish_changes, [RefusedReleaseError("the release would have a class of 1")]
+    make_current, refusals = (
+        next_release.make_changes_current,
+        [RefusedReleaseError("the release would have a class of 1")],
+    )
 
     def refuse_first(*arguments: Any) -> Any:
         if refusals:
             raise refusals.pop()
-        return publish(*arguments)
+        return make_current(*arguments)
 
-    monkeypatch.setattr(next_release, "publish_changes", refuse_first)
+    monkeypatch.setattr(next_release, "make_changes_current", refuse_first)
     answer = one(connection, "CALL kanon.refresh('masked')")
     assert (answer["cause"], answer["rows"], answer["release"]) == ("refresh", 55, 2)
     assert "classes could not be kept: all rows were clustered from scratch" in answer["warnings"]
@@ -118,7 +121,7 @@ def test_a_view_whose_release_is_refused_is_not_current(
         raise RefusedReleaseError("the release would have a class of 1")
 
     with monkeypatch.context() as patched:
-        patched.setattr(next_release, "publish_changes", refuse)
+        patched.setattr(next_release, "make_changes_current", refuse)
         with pytest.raises(duckdb.Error, match=r"dry_run|would have a class of 1"):
             connection.execute("CALL kanon.refresh('masked', dry_run => true)").fetchall()
         assert status(connection) == ("current", None)

@@ -57,7 +57,7 @@ EACH_PHASE_SLOW = (
     + """
 progress.PATIENCE_SECONDS = 0
 slow(create_masked_view, "take_snapshot", 0.3)
-for name in ("encode", "cluster", "generalize", "create_classes", "publish"):
+for name in ("encode", "cluster", "generalize", "create_classes", "make_current"):
     slow(from_scratch, name, 0.3)
 """
 )
@@ -177,7 +177,7 @@ def test_the_prompt_of_the_shell_stays_whole(in_terminal: Any) -> None:
     process.expect("clustering")
     process.expect_exact(typing)
     result = [line for line in screen(process.before) if line.strip()]
-    assert not any("clustering" in line or "publishing" in line for line in result), result
+    assert not any("clustering" in line or "releasing" in line for line in result), result
     process.send(CALL.replace("'masked'", "'other'") + ";\r")
     process.expect("clustering")
     process.sendintr()

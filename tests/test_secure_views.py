@@ -306,7 +306,7 @@ def test_weight_is_a_column_of_its_own(tmp_path: Path) -> None:
         history.create("k => 3, sensitive => ['weight'], on_delete => 'counterfeit'")
 
 
-@pytest.mark.parametrize("step", ["next_release", "store_series", "add_members", "update_waiting", "publish_draft"])
+@pytest.mark.parametrize("step", ["next_release", "store_series", "add_members", "update_waiting", "release_draft"])
 def test_a_refresh_that_fails_leaves_everything_as_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:

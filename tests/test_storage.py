@@ -10,7 +10,7 @@ import duckdb
 import pytest
 
 import kanon_duck
-from kanon_duck.release import publish
+from kanon_duck.release import make_current
 from tests.extreme_people import MASK, PEOPLE, refresh, statistics
 from tests.people import one
 
@@ -50,11 +50,11 @@ def test_statistics_are_those_of_the_present_release(people: duckdb.DuckDBPyConn
 def test_secure_releases_of_any_size_are_written_anew(
     people: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(publish, "MOST_CELLS", FEW)
+    monkeypatch.setattr(make_current, "MOST_CELLS", FEW)
     people.execute(MASK.replace("secure => false,", ""))
     for change in ("DELETE FROM people WHERE id >= 900", "DELETE FROM people WHERE id % 50 = 1"):
         people.execute(change)
-        assert publish.IN_PLACE not in refresh(people)
+        assert make_current.IN_PLACE not in refresh(people)
         people.execute("INSERT INTO people SELECT 5000 + id, income, city, disease, note FROM people WHERE id % 50 = 2")
         refresh(people)
         assert statistics(people, "v") == new_copy(people, "FROM v")
@@ -67,17 +67,17 @@ def test_an_extreme_that_leaves_a_large_release_leaves_the_statistics(
     people: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where releases are too large to be written anew each time, they are when an extreme leaves, and told else."""
-    monkeypatch.setattr(publish, "MOST_CELLS", FEW)
+    monkeypatch.setattr(make_current, "MOST_CELLS", FEW)
     people.execute(MASK)
     people.execute("DELETE FROM people WHERE id = 7")
-    assert publish.IN_PLACE in refresh(people)
+    assert make_current.IN_PLACE in refresh(people)
     people.execute("DELETE FROM people WHERE id >= 900")
-    assert publish.IN_PLACE not in refresh(people)
+    assert make_current.IN_PLACE not in refresh(people)
     assert statistics(people, "v") == new_copy(people, "FROM v")
     people.execute("UPDATE people SET note = NULL WHERE id = 3")
     refresh(people)
     people.execute("UPDATE people SET note = 'n1' WHERE id = 3")
-    assert publish.IN_PLACE not in refresh(people)  # the only NULL has left
+    assert make_current.IN_PLACE not in refresh(people)  # the only NULL has left
     assert statistics(people, "v") == new_copy(people, "FROM v")
 
 

@@ -23,7 +23,7 @@ from kanon_duck.clustering import declared
 from kanon_duck.maintenance import batch, from_scratch, next_release, refresh
 from kanon_duck.maintenance import state as member_state
 from kanon_duck.procedures import create_masked_view
-from kanon_duck.release import publish
+from kanon_duck.release import make_current
 from kanon_duck.runtime import runner
 from tests import people
 from tests.people import PEOPLE, REFRESH, assert_current, change
@@ -121,8 +121,8 @@ CREATION = {
     "suppression": (declared, "suppress"),
     "generalizing": (from_scratch, "generalize"),
     "storing": (from_scratch, "create_members"),
-    "publishing": (from_scratch, "publish"),
-    "checking": (publish, "class_sizes"),
+    "releasing": (from_scratch, "make_current"),
+    "checking": (make_current, "class_sizes"),
     "just before the commit": (create_masked_view, "release_row"),
 }
 """What begins each phase of a creation."""
@@ -137,8 +137,8 @@ REFRESHING = {
     "new values": (refresh, "update_values"),
     "generalizing": (next_release, "generalize"),
     "classes": (next_release, "add_classes"),
-    "publishing": (next_release, "publish_changes"),
-    "checking": (publish, "class_sizes"),
+    "releasing": (next_release, "make_changes_current"),
+    "checking": (make_current, "class_sizes"),
     "recording": (next_release, "record_state"),
     "just before the commit": (next_release, "release_row"),
 }

@@ -20,8 +20,8 @@ from kanon_duck.maintenance.state import SecureSeries, State, keep_in_mind
 from kanon_duck.release.classes import create_classes, create_diversity, weigh_classes, with_contents
 from kanon_duck.release.generalization import generalize
 from kanon_duck.release.history import create_history
+from kanon_duck.release.make_current import PeopleCounts, describe_release, in_force, make_current
 from kanon_duck.release.members import create_members, held_back
-from kanon_duck.release.publish import PeopleCounts, describe_release, in_force, publish
 from kanon_duck.release.slots import add_tuples, create_tuples, read_bounds, tuples_of
 from kanon_duck.release.stays import create_membership
 from kanon_duck.runtime.call import Call, Row
@@ -34,7 +34,7 @@ MANY_QUASI_IDENTIFIERS = 20
 def release_from_scratch(
     call: Call, settings: Settings, snapshot: str, view_number: int, release: int, cause: str
 ) -> tuple[Row, dict[str, float], list[str]]:
-    """Encode the snapshot, cluster it from scratch and publish it.
+    """Encode the snapshot, cluster it from scratch and make its release.
 
     Parameters
     ----------
@@ -75,8 +75,8 @@ def release_from_scratch(
     create_classes(database, view_number, microdata, classes, release)
     if settings.has_counterfeits:
         weigh_classes(database, view_number, release)
-    call.phase("publishing")
-    all_warnings = publish(call, view_number, settings, release)
+    call.phase("releasing")
+    all_warnings = make_current(call, view_number, settings, release)
     if release == 1:
         create_history(database, settings)
         create_membership(database, view_number, settings)

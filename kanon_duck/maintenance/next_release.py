@@ -1,7 +1,7 @@
 """Makes the next release from members whose classes have changed.
 
 `draft_release` says what the next release will be. Where readers will see a difference, `end_changed_classes` keeps
-what the last release needs of the members as they were. Then the caller writes the members, and `publish_draft`
+what the last release needs of the members as they were. Then the caller writes the members, and `release_draft`
 releases them.
 """
 
@@ -33,8 +33,8 @@ from kanon_duck.release.classes import (
 )
 from kanon_duck.release.generalization import generalize
 from kanon_duck.release.history import keep_history
+from kanon_duck.release.make_current import PeopleCounts, describe_release, make_changes_current
 from kanon_duck.release.members import held_back, update_members
-from kanon_duck.release.publish import PeopleCounts, describe_release, publish_changes
 from kanon_duck.release.stays import end_versions, purge
 from kanon_duck.runtime.call import Call, Row
 from kanon_duck.runtime.database import Database
@@ -147,7 +147,7 @@ def end_changed_classes(draft: Draft) -> Ended:
     if contents is not None:
         people = contents.people if draft.settings.has_counterfeits else None
         classes = with_contents(classes, numbers, contents.rows, people)
-    call.phase("publishing")
+    call.phase("releasing")
     ended = add_classes(database, view_number, microdata, classes, numbers, draft.touched, draft.release)
     keep_history(database, draft.settings, ended)
     end_versions(database, draft.settings, ended)
@@ -163,7 +163,7 @@ def move_members(draft: Draft, written: NDArray[np.int64]) -> None:
         update_members(draft.call.database, draft.view.number, rows, draft.state.labels[rows])
 
 
-def publish_draft(draft: Draft, ended: Ended, leaving: str, warnings: list[str]) -> Row:
+def release_draft(draft: Draft, ended: Ended, leaving: str, warnings: list[str]) -> Row:
     """Release what has been drafted, from members that are written already.
 
     Parameters
@@ -185,7 +185,7 @@ def publish_draft(draft: Draft, ended: Ended, leaving: str, warnings: list[str])
     remove_ended_classes(database, ended)
     if settings.has_counterfeits:
         weigh_classes(database, view_number, release)
-    warnings = warnings + publish_changes(call, settings, ended)
+    warnings = warnings + make_changes_current(call, settings, ended)
     replace_diversity(database, settings, ended)
 
     is_changed = np.zeros(len(draft.before), bool)

@@ -26,7 +26,7 @@ from kanon_duck.maintenance.next_release import (
     end_changed_classes,
     keep_release,
     move_members,
-    publish_draft,
+    release_draft,
 )
 from kanon_duck.maintenance.partition import up_to_date
 from kanon_duck.maintenance.secure_refresh import SecureBatch, encode_changes, release_changes
@@ -172,7 +172,7 @@ def _refresh(call: Call, view: MaskedView, dry_run: bool, started: float, from_s
         ended = end_changed_classes(draft) if draft.shows_difference else None
         leaving = _write_members(draft, batch, found.table, waits)
         warnings = standing_warnings(settings) + found.warnings + batch.encoded.warnings + list(from_clustering)
-        row = keep_release(draft) if ended is None else publish_draft(draft, ended, leaving, warnings)
+        row = keep_release(draft) if ended is None else release_draft(draft, ended, leaving, warnings)
     keep_in_mind(call, replace(draft.state, partition=partition.result()))
     return row
 

@@ -23,7 +23,7 @@ from kanon_duck.maintenance.next_release import (
     end_changed_classes,
     keep_release,
     move_members,
-    publish_draft,
+    release_draft,
 )
 from kanon_duck.maintenance.secure_series import (
     begin_series,
@@ -240,7 +240,7 @@ def release_changes(
         row = keep_release(draft)
     else:
         advice = _advice(settings, series.slots, made.reason)
-        row = publish_draft(
+        row = release_draft(
             draft, ended, leaving, standing_warnings(settings) + warnings + batch.encoded.warnings + advice
         )
     keep_in_mind(call, draft.state)

@@ -92,6 +92,71 @@ def persons(database: Database, model: PrivacyModel, relation: str, classes: lis
     return Measure("k", None, model.k, least, int(violating))
 
 
+@dataclass(frozen=True)
+class Frequencies:
+    """A requirement on how often each value occurs in a class, as SQL over the rows of `classes_of_values`.
+
+    Attributes
+    ----------
+    requirement : str
+        A model's name, or ``max_frequency``, which no model requires.
+    required : float
+    achieved : str
+        SQL for what the release achieves.
+    violated : str
+        SQL for whether a class does not satisfy it.
+    """
+
+    requirement: str
+    required: float
+    achieved: str
+    violated: str
+
+
+def frequencies_asked(model: PrivacyModel, attribute: SensitiveAttribute) -> list[Frequencies]:
+    """What the models ask of the frequencies of an attribute's values."""
+    c, recursive_l = model.recursive_cl or (0.0, 1)
+    rarer = f"list_sum(frequencies[{int(recursive_l)}:])"
+    kinds = {
+        "l": ("min", "different", model.l, "different < {required}"),
+        "entropy_l": ("min", "exp(entropy)", model.entropy_l, f"entropy < ln({{required}}) - {TOLERANCE}"),
+        "recursive_cl": (
+            "max",
+            f"most / {rarer}",
+            model.recursive_cl and c,
+            f"coalesce(most >= {{required}} * {rarer}, true)",
+        ),
+        "p": ("min", "different", None if attribute.protected else model.p, "different < {required}"),
+        "alpha": ("max", "most / size", model.alpha, f"most / size > {{required}} + {TOLERANCE}"),
+        "max_frequency": ("max", "most / size", None if model.alpha is not None else 0.0, "false"),
+    }
+    return [
+        Frequencies(name, required, f"{worst}(CAST({value} AS DOUBLE))", violated.format(required=repr(required)))
+        for name, (worst, value, required, violated) in kinds.items()
+        if required is not None
+    ]
+
+
+def classes_of_values(model: PrivacyModel, relation: str, classes: list[str], place: int) -> str:
+    """SQL for one row of each class: its rows, and how often the values of a sensitive attribute occur in it."""
+    counted = "rows" if model.unit is None else "persons"
+    of_class = "".join(f"{each}, " for each in classes)
+    persons = "0" if model.unit is None else f"count(DISTINCT {PERSON})"
+    return f"""
+        WITH pairs AS (
+            SELECT {of_class} sensitive_{place} AS value, count(*) AS rows, {persons} AS persons,
+                   grouping(sensitive_{place}) AS is_class
+            FROM {relation} AS released GROUP BY GROUPING SETS (({of_class} value), ({", ".join(classes)}))
+        )
+        SELECT {of_class} max(rows) FILTER (is_class = 1) AS rows, max({counted}) FILTER (is_class = 1) AS size,
+               count(*) FILTER (is_class = 0) AS different, max({counted}) FILTER (is_class = 0) AS most,
+               list({counted} ORDER BY {counted} DESC) FILTER (is_class = 0) AS frequencies,
+               ln(sum({counted}) FILTER (is_class = 0)) - sum({counted} * ln({counted})) FILTER (is_class = 0)
+                   / sum({counted}) FILTER (is_class = 0) AS entropy
+        FROM pairs {_group_by(classes)}
+    """
+
+
 def _frequencies(
     database: Database,
     model: PrivacyModel,
@@ -101,50 +166,19 @@ def _frequencies(
     attribute: SensitiveAttribute,
 ) -> list[Measure]:
     """The models that look at how often each value occurs in a class."""
-    counted = "rows" if model.unit is None else "persons"
-    c, recursive_l = model.recursive_cl or (0.0, 1)
-    rarer = f"list_sum(frequencies[{int(recursive_l)}:])"
-    kinds = {
-        "l": ("different", model.l, "different < {required}"),
-        "entropy_l": ("exp(entropy)", model.entropy_l, f"entropy < ln({{required}}) - {TOLERANCE}"),
-        "recursive_cl": (
-            f"most / {rarer}",
-            model.recursive_cl and c,
-            f"coalesce(most >= {{required}} * {rarer}, true)",
-        ),
-        "p": ("different", None if attribute.protected else model.p, "different < {required}"),
-        "alpha": ("most / size", model.alpha, f"most / size > {{required}} + {TOLERANCE}"),
-        "max_frequency": ("most / size", None if model.alpha is not None else 0.0, "false"),
-    }
-    asked = {name: kind for name, kind in kinds.items() if kind[1] is not None}
-    largest = ("recursive_cl", "alpha", "max_frequency")
-    columns = [
-        f"{'max' if name in largest else 'min'}(CAST({value} AS DOUBLE)), "
-        f"CAST(coalesce(sum(rows) FILTER ({violated.format(required=repr(required))}), 0) AS BIGINT)"
-        for name, (value, required, violated) in asked.items()
-    ]
-    of_class = "".join(f"{each}, " for each in classes)
-    persons = "0" if model.unit is None else f"count(DISTINCT {PERSON})"
-    [found] = database.rows(
-        f"""
-        WITH pairs AS (
-            SELECT {of_class} sensitive_{place} AS value, count(*) AS rows, {persons} AS persons,
-                   grouping(sensitive_{place}) AS is_class
-            FROM {relation} AS released GROUP BY GROUPING SETS (({of_class} value), ({", ".join(classes)}))
-        ), classes AS (
-            SELECT {of_class} max(rows) FILTER (is_class = 1) AS rows, max({counted}) FILTER (is_class = 1) AS size,
-                   count(*) FILTER (is_class = 0) AS different, max({counted}) FILTER (is_class = 0) AS most,
-                   list({counted} ORDER BY {counted} DESC) FILTER (is_class = 0) AS frequencies,
-                   ln(sum({counted}) FILTER (is_class = 0)) - sum({counted} * ln({counted})) FILTER (is_class = 0)
-                       / sum({counted}) FILTER (is_class = 0) AS entropy
-            FROM pairs {_group_by(classes)}
-        )
-        SELECT {", ".join(columns)} FROM classes
-        """
-    )
+    asked = frequencies_asked(model, attribute)
+    columns = [f"{each.achieved}, CAST(coalesce(sum(rows) FILTER ({each.violated}), 0) AS BIGINT)" for each in asked]
+    of_classes = classes_of_values(model, relation, classes, place)
+    [found] = database.rows(f"SELECT {', '.join(columns)} FROM ({of_classes}) AS classes")
     return [
-        Measure(name, attribute.name, None if name == "max_frequency" else required, achieved, violating)
-        for (name, (_, required, _)), achieved, violating in zip(asked.items(), found[::2], found[1::2], strict=True)
+        Measure(
+            each.requirement,
+            attribute.name,
+            None if each.requirement == "max_frequency" else each.required,
+            achieved,
+            violating,
+        )
+        for each, achieved, violating in zip(asked, found[::2], found[1::2], strict=True)
     ]
 
 

@@ -12,6 +12,7 @@ from kanon_duck.catalog.settings import Settings
 from kanon_duck.catalog.tables import changes_table, members_table, stays_table
 from kanon_duck.catalog.views import MaskedView, find_view, record_first_release, stored_settings
 from kanon_duck.errors import KanonError
+from kanon_duck.publishing.record import Publication, publications
 from kanon_duck.release.history import forget_before
 from kanon_duck.release.stays import Erased, erase_person, has_history
 from kanon_duck.runtime import arguments as read
@@ -39,6 +40,7 @@ def run(call: Call) -> list[Row]:
         erased, note = _forget_person(call, view, arguments["key"])
         rows += erased
         notes.append(note)
+    notes += [_published(view, each) for each in publications(call.database) if view.name in each.views]
     file = call.database.value("SELECT path FROM duckdb_databases() WHERE database_name = ?", [call.catalog])
     return [
         {
@@ -127,6 +129,14 @@ def _of_person(call: Call, view: MaskedView, settings: Settings, erased: Erased)
         "(kanon.inference_channels, kanon.attack, vulnerable_rows, certificates) cannot tell what these releases say "
         "of this person, take missing values for one more value, and the person for somebody new on returning; the "
         f"released rows of earlier releases stay until before_release erases them{also}"
+    )
+
+
+def _published(view: MaskedView, publication: Publication) -> str:
+    """What is still with readers, and how to be rid of it."""
+    return (
+        f"what was published into {publication.target} stays as it is until you publish again: "
+        f"CALL kanon.publish('{view.name}', ...)"
     )
 
 

@@ -17,7 +17,7 @@ from kanon_duck.maintenance.next_release import (
     end_changed_classes,
     keep_release,
     move_members,
-    publish_draft,
+    release_draft,
 )
 from kanon_duck.maintenance.secure_refresh import load_series, nothing_changed, release_changes
 from kanon_duck.maintenance.state import keep_in_mind, load_state
@@ -57,5 +57,5 @@ def run(call: Call) -> list[Row]:
     leaving = remember_leaving(call.database, view.number, settings, NONE)
     move_members(draft, NONE)
     keep_in_mind(call, draft.state)
-    row = keep_release(draft) if ended is None else publish_draft(draft, ended, leaving, standing_warnings(settings))
+    row = keep_release(draft) if ended is None else release_draft(draft, ended, leaving, standing_warnings(settings))
     return [row | {"warnings": of_the_view + row["warnings"]}]

@@ -126,6 +126,12 @@ class Database:
         with _carrying(text):
             return self._cursor.sql(text, params=list(parameters) or None).to_arrow_table()
 
+    def batches(self, statement: Statement) -> Iterator[pa.RecordBatch]:
+        """The result of a query as Arrow batches, read one by one."""
+        text = _text(statement)
+        with _carrying(text):
+            yield from self._cursor.sql(text).to_arrow_reader(BATCH_ROWS)
+
     def numpy(self, statement: Statement, parameters: Sequence[Any] = ()) -> dict[str, Any]:
         """The result of a query as NumPy arrays by column name; all columns must be numbers without NULLs."""
         table = self.arrow(statement, parameters)
@@ -160,6 +166,18 @@ class Database:
     def close(self) -> None:
         """Close the cursor; an open transaction is rolled back."""
         self._cursor.close()
+
+
+def open_file(path: Path, read_only: bool = False) -> Database:
+    """A database file of its own, opened apart from the owner's database; `Database.close` closes it.
+
+    Raises
+    ------
+    StatementError
+        When DuckDB cannot open it.
+    """
+    with _carrying(f"-- open {path}"):
+        return Database(duckdb.connect(str(path), read_only=read_only))
 
 
 def script(name: str) -> str:

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 
-PHASES = {"reading": 6, "encoding": 9, "clustering": 62, "generalizing": 5, "writing": 6, "publishing": 12}
+PHASES = {"reading": 6, "encoding": 9, "clustering": 62, "generalizing": 5, "writing": 6, "releasing": 12}
 """The phases of making a release, in their order, with the approximate percentage of the time that each takes."""
 
 PATIENCE_SECONDS = 2.0

@@ -16,11 +16,11 @@ FUNCTIONS = {
     "clustering: cut": ["clustering.auto.cut"],
     "clustering: anneal": ["clustering.auto.anneal"],
     "generalizing and storing": ["maintenance.from_scratch.create_members", "maintenance.from_scratch.create_classes"],
-    "publishing": ["maintenance.from_scratch.publish"],
+    "releasing": ["maintenance.from_scratch.make_current"],
     "checking": [
         "procedures.create_masked_view.check_kept",
         "maintenance.from_scratch.create_diversity",
-        "release.publish.class_sizes",
+        "release.make_current.class_sizes",
     ],
     "committing": ["runtime.runner.Instance.finish"],
 }

@@ -1,4 +1,4 @@
-"""Publishes a release: writes the released rows, checks them as a reader sees them, makes the masked view."""
+"""Makes a release the current one: writes its rows, checks them as a reader sees them, makes the masked view."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ IN_PLACE = (
 """What the owner is told of a release in which only changed classes were written."""
 
 
-def publish(call: Call, view_number: int, settings: Settings, release: int) -> list[str]:
+def make_current(call: Call, view_number: int, settings: Settings, release: int) -> list[str]:
     """Write all rows of a release, check them as a reader would, and only then make the masked view.
 
     Returns warnings.
@@ -63,7 +63,7 @@ def publish(call: Call, view_number: int, settings: Settings, release: int) -> l
     return warnings
 
 
-def publish_changes(call: Call, settings: Settings, ended: Ended) -> list[str]:
+def make_changes_current(call: Call, settings: Settings, ended: Ended) -> list[str]:
     """Write the rows of the next release, and check the changed classes as a reader would.
 
     All rows are written anew, as for a first release. Only where that takes long, and the masked view is not secure,

@@ -1,0 +1,10 @@
+SELECT count(*) AS people FROM patients_masked;
+SELECT work, count(*) AS people FROM patients_masked GROUP BY work ORDER BY work NULLS FIRST;
+SELECT disease, count(*) AS people FROM patients_masked GROUP BY disease ORDER BY disease NULLS FIRST;
+SELECT zip, age, count(*) AS people FROM patients_masked GROUP BY zip, age ORDER BY zip, age;
+SELECT min(age_min) AS youngest, max(age_max) AS oldest, count(age_min) AS known FROM patients_masked;
+SELECT count(*) AS people FROM patients_masked WHERE age_min >= 30 AND age_max < 50 AND disease = 'Flu';
+SELECT DISTINCT income_min, income_max FROM patients_masked ORDER BY income_min NULLS FIRST, income_max;
+SELECT work, disease, count(*) AS people FROM patients_masked GROUP BY work, disease HAVING count(*) > 5 ORDER BY people DESC, work NULLS FIRST, disease NULLS FIRST;
+SELECT age_min AS low, max(age_max - age_min) AS width FROM patients_masked GROUP BY age_min ORDER BY low NULLS FIRST;
+SELECT zip, sum(age_max - age_min) AS width, avg(CASE WHEN disease IS NULL THEN 1.0 ELSE 0.0 END) > 0.2 AS many_unknown FROM patients_masked GROUP BY zip ORDER BY zip;

@@ -67,7 +67,7 @@ def test_every_result_is_printed() -> None:
 def test_the_first_error_ends_a_script(tmp_path: Path) -> None:
     database = tmp_path / "people.duckdb"
     done = run("sql", database, "-c", "CREATE TABLE a AS SELECT 7; FROM missing; CREATE TABLE b AS SELECT 8")
-    assert done.exit_code == 1
+    assert done.exit_code == 2
     assert "missing does not exist" in done.stderr
     with duckdb.connect(str(database)) as connection:
         tables = connection.execute("SELECT table_name FROM duckdb_tables() WHERE schema_name = 'main'").fetchall()
@@ -76,7 +76,7 @@ def test_the_first_error_ends_a_script(tmp_path: Path) -> None:
 
 def test_a_syntax_error_runs_nothing(tmp_path: Path) -> None:
     done = run("sql", tmp_path / "people.duckdb", "-c", "CREATE TABLE a AS SELECT 7; SELEC 1")
-    assert done.exit_code == 1
+    assert done.exit_code == 2
     assert "syntax error" in done.stderr
     assert "does not exist" in run("sql", tmp_path / "people.duckdb", "-c", "FROM a").stderr
 
@@ -127,7 +127,7 @@ def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
     latin = tmp_path / "latin.sql"
     latin.write_bytes("SELECT 'ü'".encode("latin-1"))
     done = run("sql", ":memory:", "-f", latin)
-    assert (done.exit_code, done.stderr) == (1, f"{latin} is not UTF-8 text (byte 8): save it as UTF-8.\n")
+    assert (done.exit_code, done.stderr) == (2, f"{latin} is not UTF-8 text (byte 8): save it as UTF-8.\n")
     assert run("sql", ":memory:", "-f", tmp_path / "missing.sql").exit_code == 2
     assert run("sql", ":memory:", "-f", latin, "-c", "SELECT 1").exit_code == 2
 
@@ -136,7 +136,7 @@ def test_a_file_that_is_no_database_is_told(tmp_path: Path) -> None:
     file = tmp_path / "notes.txt"
     file.write_text("not a database, but long enough to be read as the header of one " * 1000)
     done = run("sql", file, "-c", "SELECT 1")
-    assert done.exit_code == 1
+    assert done.exit_code == 2
     assert "valid DuckDB database" in done.stderr
 
 
@@ -144,8 +144,12 @@ def test_a_locked_database_is_told_in_one_sentence(tmp_path: Path) -> None:
     database = tmp_path / "people.duckdb"
     with duckdb.connect(str(database)):
         done = run_process("sql", database, "-c", "SELECT 1")
-    assert done.returncode == 1
-    assert done.stderr == f"{database} is open in another process: close it there, or open a copy of the file.\n"
+    assert done.returncode == 2
+    assert re.fullmatch(
+        rf"{re.escape(str(database))} is open in another process \(.*, PID {os.getpid()}\): close it there, open a copy of "
+        r"the file, or wait with --wait SECONDS\.\n",
+        done.stderr,
+    )
 
 
 def test_interrupt_ends_a_script() -> None:
@@ -377,6 +381,6 @@ def test_demo_does_not_touch_a_table_of_its_name(tmp_path: Path) -> None:
     database = tmp_path / "people.duckdb"
     run("sql", database, "-c", "CREATE TABLE patients AS SELECT 7 AS mine")
     done = run("demo", database)
-    assert done.exit_code == 1
+    assert done.exit_code == 2
     assert '"patients" already exists' in done.stderr
     assert ["7"] in lines(run("sql", database, "-c", "FROM patients").stdout)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -34,13 +32,13 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A database with a secure masked view and one that is not."""
     file = tmp_path_factory.mktemp("made") / "clinic.duckdb"
     with kanon_duck.connect(file) as connection:
-        for table, options in (("people", "sensitive => ['disease'], l => 2"), ("visits", "secure => false")):
+        for table, options in (("people", "l => 2"), ("visits", "secure => false")):
             connection.execute(
                 f"CREATE TABLE {table} AS SELECT i AS id, i % 20 AS age, ['a', 'b', 'c'][1 + i % 3] AS disease FROM range(60) t(i)"
             )
             connection.execute(
                 f"CALL kanon.create_masked_view('{table}_masked', source => '{table}', key => 'id', "
-                f"quasi_identifiers => ['age'], k => 5, {options})"
+                f"quasi_identifiers => ['age'], sensitive => ['disease'], k => 5, {options})"
             ).fetchall()
     return file
 
@@ -67,8 +65,8 @@ def findings(done: Any) -> dict[str, dict[str, Any]]:
 
 def test_refresh_brings_in_all_changes(database: Path) -> None:
     change(database, "UPDATE visits SET age = age + 1 WHERE id < 9")
-    done = run_process("refresh", database, "--json")
-    assert (done.returncode, done.stderr) == (0, "")
+    done = run("refresh", database, "--json")
+    assert (done.exit_code, done.stderr) == (0, "")
     found = findings(done)
     assert {name: (each["cause"], each["release"]) for name, each in found.items()} == {
         "people_masked": ("unchanged", 1),
@@ -99,8 +97,8 @@ def test_a_broken_view_fails_and_the_others_are_refreshed(database: Path, named:
     assert "people" in broken["reason"]
     assert (other["ok"], other["status"], other["cause"], other["release"]) == (True, "current", "refresh", 2)
 
-    again = run_process("refresh", database, *named)
-    assert again.returncode == 1
+    again = run("refresh", database, *named)
+    assert again.exit_code == 1
     assert again.stderr == f"people_masked: {broken['reason']}\n"
 
 
@@ -110,8 +108,10 @@ def test_a_held_view_fails(database: Path) -> None:
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith("visits_masked: fewer than 5 rows are left")
     for command in ("status", "check"):
-        found = findings(run_process(command, database, "--json", "--quiet"))
-        assert {name: (each["ok"], each["status"]) for name, each in found.items()} == {"visits_masked": (False, "held")}
+        found = findings(run(command, database, "--json", "--quiet"))
+        assert {name: (each["ok"], each["status"]) for name, each in found.items()} == {
+            "visits_masked": (False, "held")
+        }
 
 
 def test_every_view_failed(database: Path) -> None:
@@ -135,8 +135,8 @@ def test_quiet_says_nothing_where_all_is_well(database: Path) -> None:
 
 
 def test_check_recomputes_the_requirements(database: Path) -> None:
-    done = run_process("check", database, "--json")
-    assert (done.returncode, done.stderr) == (0, "")
+    done = run("check", database, "--json")
+    assert (done.exit_code, done.stderr) == (0, "")
     found = findings(done)["people_masked"]
     assert list(found) == [*EVERY, "requirements"]
     assert [(row["requirement"], row["attribute"], row["required"]) for row in found["requirements"]] == [
@@ -150,16 +150,16 @@ def test_a_requirement_that_is_not_met_fails(database: Path) -> None:
     released = "kanon_released.people_masked"
     change(database, f"DELETE FROM {released} WHERE rowid IN (SELECT min(rowid) FROM {released} GROUP BY age_min)")
     change(database, f"DELETE FROM {released} WHERE rowid IN (SELECT min(rowid) FROM {released} GROUP BY age_min)")
-    done = run_process("check", database)
-    assert done.returncode == 1
+    done = run("check", database)
+    assert done.exit_code == 1
     assert done.stderr.startswith("people_masked: k is ")
     assert "visits_masked" not in done.stderr
 
 
 def test_check_of_a_view_that_somebody_dropped(database: Path) -> None:
     change(database, "DROP VIEW people_masked")
-    done = run_process("check", database, "--json")
-    assert done.returncode == 1
+    done = run("check", database, "--json")
+    assert done.exit_code == 1
     found = findings(done)
     assert {name: each["ok"] for name, each in found.items()} == {"people_masked": False, "visits_masked": True}
     assert found["people_masked"]["status"] == "broken"
@@ -168,24 +168,23 @@ def test_check_of_a_view_that_somebody_dropped(database: Path) -> None:
 
 def test_channels_between_releases(database: Path) -> None:
     assert run("channels", database).exit_code == 0
-    change(database, "INSERT INTO visits VALUES (100, 7, 'd')")
-    with kanon_duck.connect(database) as connection:
-        connection.execute("CALL kanon.rebuild('visits_masked', sensitive => ['disease'])")
     change(database, "INSERT INTO visits VALUES (101, 7, 'e')")
     run("refresh", database)
-    done = run_process("channels", database, "--json")
+    done = run("channels", database, "--json")
     found = findings(done)
     assert found["people_masked"]["channels"] == []
     channel = found["visits_masked"]["channels"][0]
-    assert (done.returncode, found["visits_masked"]["ok"]) == (1, False)
+    assert (done.exit_code, found["visits_masked"]["ok"]) == (1, False)
     assert "releases together tell too much" in found["visits_masked"]["reason"]
-    assert {"kind", "from_release", "to_release", "attribute", "class", "victims", "candidates", "required"} <= set(channel)
+    assert {"kind", "from_release", "to_release", "attribute", "class", "victims", "candidates", "required"} <= set(
+        channel
+    )
     assert "keys" not in channel
 
 
 def test_status_computes_nothing(database: Path) -> None:
     change(database, "DELETE FROM people")
-    done = run_process("status", database, "--json")
+    done = run("status", database, "--json")
     found = findings(done)["people_masked"]
     assert list(found) == [*EVERY, "released_at", "rows", "waiting", "checked_at", "refresh_recommended"]
     assert (found["ok"], found["status"], found["rows"]) == (True, "current", 60)
@@ -200,22 +199,24 @@ def test_wrong_usage_and_errors_end_with_2(database: Path, tmp_path: Path) -> No
     for arguments, told in (
         (("refresh",), "Missing argument"),
         (("refresh", database, "--nonsense"), "No such option"),
-        (("refresh", database, "--wait", "soon"), "not a valid float"),
+        (("refresh", database, "--wait", "soon"), "--wait"),
         (("refresh", database, "people_maskd"), "did you mean people_masked"),
         (("status", tmp_path / "missing.duckdb"), "there is no database"),
         (("refresh", tmp_path / "missing.duckdb"), "there is no database"),
         (("check", empty), "has no masked views"),
     ):
-        done = run_process(*arguments)
-        assert (done.returncode, done.stdout) == (2, "")
-        assert told in done.stderr
+        done = run(*arguments)
+        assert (done.exit_code, done.stdout) == (2, "")
+        assert told in " ".join(done.stderr.replace("│", "").split())
         assert "Traceback" not in done.stderr
     assert not (tmp_path / "missing.duckdb").exists()
 
 
 def held_for(database: Path, seconds: float) -> subprocess.Popen[str]:
     """Another process that has the database open, and says so before this returns."""
-    script = f"import duckdb, time; c = duckdb.connect({str(database)!r}); print('open', flush=True); time.sleep({seconds})"
+    script = (
+        f"import duckdb, time; c = duckdb.connect({str(database)!r}); print('open', flush=True); time.sleep({seconds})"
+    )
     process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     assert process.stdout.readline() == "open\n"
@@ -247,7 +248,10 @@ def test_commands_that_only_read_share_the_database(database: Path) -> None:
 
 
 def test_interrupt_ends_a_refresh_and_changes_nothing(database: Path) -> None:
-    change(database, "CREATE OR REPLACE TABLE people AS FROM range(40_000_000) t(id) SELECT id, id % 977 AS age, 'a' AS disease")
+    change(
+        database,
+        "CREATE OR REPLACE TABLE people AS FROM range(20_000_000) t(id) SELECT id, id % 977 AS age, 'a' AS disease",
+    )
     command = [*COMMAND, "refresh", str(database), "people_masked"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         time.sleep(2.5)

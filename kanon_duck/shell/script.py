@@ -20,6 +20,10 @@ SLOW = 1.0
 
 FETCHED_ROWS = 10_000
 
+SECONDS_TO_UNDO = 0.5
+"""How long a call of a procedure has, after Ctrl-C, to notice it and to undo its work. A call whose statement is gone
+undoes it later, and as long the connection cannot be closed."""
+
 NOT_REFRESHED = ("failed", "held")
 """What ``cause`` says of a masked view that a call could not refresh, although the call itself went well."""
 
@@ -117,6 +121,7 @@ def run_in_thread(connection: duckdb.DuckDBPyConnection, work: Callable[[], T]) 
         try:
             return running.result()
         except KeyboardInterrupt:
+            wait([running], timeout=SECONDS_TO_UNDO)
             while not running.done():
                 connection.interrupt()  # again and again: one that comes before the statement begins is lost
                 wait([running], timeout=0.05)

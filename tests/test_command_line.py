@@ -17,11 +17,15 @@ from typing import Any
 import duckdb
 import pexpect
 import pytest
+from prompt_toolkit.completion import CompleteEvent
+from prompt_toolkit.document import Document
 from rich.console import Console
 from typer.testing import CliRunner
 
 from kanon_duck.shell import script
 from kanon_duck.shell.cli import app
+from kanon_duck.shell.completion import ShellCompleter
+from kanon_duck.shell.help import explanations
 from kanon_duck.shell.prompt import is_complete
 from kanon_duck.shell.rendering import RECORDS, TABLE_ROWS, Result, print_result
 
@@ -346,6 +350,60 @@ def test_shell_completes_names(shell: Shell) -> None:
     shell.process.send("FROM pati\t")
     shell.process.expect_exact("ents")
     shell.enter(";", "42")
+
+
+def test_shell_completes_options_of_the_call_that_is_typed(shell: Shell) -> None:
+    shell.process.send("CALL kanon.refresh('nobody', dry\t")
+    shell.process.expect_exact("_run => ")
+    shell.enter("true);", "no such masked view")
+    shell.prompt()
+    shell.process.send("CALL kanon.optim\t")
+    shell.process.expect_exact("ize")
+    shell.enter("('nobody');", "no such masked view")
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered", "not_offered"),
+    [
+        ("CALL kanon.refresh('v', ", {"dry_run => ", "select", "patients"}, {"k => "}),
+        ("SELECT 1; CALL kanon.rebuild('v', k => 5, L", {"l => "}, set()),
+        ("CALL kanon.create_masked_view('v', quasi_identifiers => {'a': 'numeric', ", {"patients"}, {"k => "}),
+        ("CALL kanon.create_masked_view('v', source => ", {"patients"}, {"k => "}),
+        ("CALL kanon.refresh('pat", {"patients"}, {"dry_run => "}),
+        ("SELECT kanon.cov", {"kanon.covers"}, {"kanon.overlap"}),
+        ("SELECT count(", {"patients"}, {"dry_run => "}),
+        (".he", {".help"}, {"patients"}),
+    ],
+)
+@pytest.mark.surface
+def test_what_is_offered(
+    connection: duckdb.DuckDBPyConnection, typed: str, offered: set[str], not_offered: set[str]
+) -> None:
+    connection.execute("CREATE TABLE patients AS SELECT 42 AS age")
+    found = ShellCompleter(connection).get_completions(Document(typed), CompleteEvent())
+    words = {completion.text for completion in found}
+    assert offered <= words
+    assert not words & not_offered
+
+
+@pytest.mark.surface
+def test_help_explains_every_verb(connection: duckdb.DuckDBPyConnection) -> None:
+    verbs = connection.execute(
+        "SELECT function_name FROM duckdb_functions() WHERE schema_name = 'kanon' "
+        "UNION SELECT view_name FROM duckdb_views() WHERE schema_name = 'kanon'"
+    ).fetchall()
+    told = explanations()
+    assert {verb for (verb,) in verbs} == set(told)
+    for verb, text in told.items():
+        assert re.fullmatch(rf"(CALL|FROM|SELECT) kanon\.{verb}: .+\.", text), text
+
+
+def test_shell_explains_a_verb(shell: Shell) -> None:
+    shell.enter(".help", "refresh_all", "refreshes every masked view")
+    shell.prompt()
+    shell.enter(".help kanon.refresh", "makes the next release", "kanon.refresh(view_name, dry_run")
+    shell.prompt()
+    shell.enter(".help refesh", "did you mean refresh")
 
 
 def test_shell_remembers_statements_privately(tmp_path: Path) -> None:

@@ -354,7 +354,7 @@ def test_shell_completes_names(shell: Shell) -> None:
 
 def test_shell_completes_options_of_the_call_that_is_typed(shell: Shell) -> None:
     shell.process.send("CALL kanon.refresh('nobody', dry\t")
-    shell.process.expect_exact("_run => ")
+    shell.process.expect_exact("_run ")
     shell.enter("true);", "no such masked view")
     shell.prompt()
     shell.process.send("CALL kanon.optim\t")

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import kanon_duck
 from kanon_duck.kernels.cache import compilations
 
-MANY, FEW = 40_000, 2_000
+MANY, FEW = 20_000, 1_000
 """Rows of the tables: some kernels run only where there are many."""
 
 _PEOPLE = """

@@ -17,7 +17,7 @@ def employees(rows: int, seed: int) -> pd.DataFrame:
             "employee": np.arange(rows) + 1000 * seed,
             "born": pd.Timestamp("1960-01-01") + pd.to_timedelta(random.integers(0, 15_000, rows), unit="D"),
             "city": random.choice(["Basel", "Bern", "Chur", "Genf"], rows),
-            "salary": (random.lognormal(11.3, 0.4, rows) / 1000).round() * 1000,
+            "salary": 1000 * (random.lognormal(11.3, 0.4, rows) / 1000).astype(int),
         }
     )
 
@@ -26,8 +26,7 @@ def main() -> None:
     """Mask, refresh, and use the result."""
     with kanon_duck.connect() as connection:
         # In: a masked view needs a table, which outlives the DataFrame.
-        staff = employees(600, seed=1)
-        connection.execute("CREATE TABLE staff AS SELECT employee, born::DATE AS born, city, salary::INTEGER AS salary FROM staff")
+        connection.from_df(employees(600, seed=1)).create("staff")
         connection.execute(
             """
             CALL kanon.create_masked_view('staff_masked', source => 'staff', key => 'employee',
@@ -37,8 +36,7 @@ def main() -> None:
         ).fetchall()
 
         # The table changes: new people come.
-        newcomers = employees(200, seed=2)
-        connection.execute("INSERT INTO staff SELECT employee, born::DATE, city, salary::INTEGER FROM newcomers")
+        connection.from_df(employees(200, seed=2)).insert_into("staff")
         release = connection.execute("CALL kanon.refresh('staff_masked')").df()
         print(release[["release", "rows", "waiting", "k_achieved", "l_achieved"]].to_string(index=False))
 

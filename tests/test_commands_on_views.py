@@ -131,6 +131,58 @@ def test_quiet_says_nothing_where_all_is_well(database: Path) -> None:
             assert (done.exit_code, done.stdout, done.stderr) == (0, "", "")
 
 
+# Publish
+
+
+def test_publish_names_a_target_once(database: Path, tmp_path: Path) -> None:
+    target = tmp_path / "masked.duckdb"
+    done = run_process("publish", database, "people_masked", "visits_masked", "--to", target, "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    found = findings(done)
+    assert list(found) == ["people_masked", "visits_masked"]
+    for each in found.values():
+        assert list(each) == [*EVERY, "targets"]
+        [published] = each["targets"]
+        assert list(published) == ["target", "kind", "release", "published_at", "stale", "warnings"]
+        assert (published["target"], published["release"], published["stale"]) == (str(target.resolve()), 1, False)
+
+    change(database, "UPDATE visits SET age = age + 1 WHERE id < 9")
+    assert run("refresh", database, "--quiet").exit_code == 0
+    found = findings(run("publish", database, "--json"))
+    assert {name: each["targets"][0]["release"] for name, each in found.items()} == {
+        "people_masked": 1,
+        "visits_masked": 2,
+    }
+    with duckdb.connect(str(target), read_only=True) as connection:
+        assert connection.execute("SELECT count(*) FROM visits_masked").fetchall() == [(60,)]
+
+
+def test_a_target_that_cannot_be_written_fails_and_the_others_are_published(database: Path, tmp_path: Path) -> None:
+    files = {"people_masked": tmp_path / "people.csv", "visits_masked": tmp_path / "bi" / "visits.csv"}
+    files["visits_masked"].parent.mkdir()
+    for view, file in files.items():
+        assert run("publish", database, view, "--to", file, "--quiet").exit_code == 0
+    change(database, "UPDATE visits SET age = age + 1 WHERE id < 9")
+    assert run("refresh", database, "--quiet").exit_code == 0
+    shutil.rmtree(files["visits_masked"].parent)
+    files["people_masked"].unlink()
+    done = run_process("publish", database, "--json", "--quiet")
+    assert (done.returncode, done.stderr) == (1, "")
+    [failed] = findings(done).values()
+    assert (failed["view_name"], failed["ok"], failed["targets"][0]["stale"]) == ("visits_masked", False, True)
+    assert "visits.csv" in failed["reason"]
+    assert files["people_masked"].is_file()
+    assert run("publish", database, "--quiet").stderr == f"visits_masked: {failed['reason']}\n"
+
+
+def test_publish_needs_a_target_at_first(database: Path) -> None:
+    done = run("publish", database)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr == "nothing has been published yet: name masked views, and with --to where they go\n"
+    assert run("publish", database, "people_masked").exit_code == 2
+    assert run("publish", database, "people_masked", "--to", "masked.unknown").exit_code == 2
+
+
 # Check, channels, status
 
 
@@ -264,7 +316,7 @@ def test_interrupt_ends_a_refresh_and_changes_nothing(database: Path) -> None:
 # Help
 
 
-@pytest.mark.parametrize("command", ["sql", "refresh", "check", "channels", "status", "warm-up", "demo"])
+@pytest.mark.parametrize("command", ["sql", "refresh", "publish", "check", "channels", "status", "warm-up", "demo"])
 def test_help_has_an_example(command: str) -> None:
     done = run(command, "--help")
     assert done.exit_code == 0

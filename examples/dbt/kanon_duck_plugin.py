@@ -1,7 +1,8 @@
 """Lets dbt call the procedures of kanon_duck: it installs them on the connection that dbt-duckdb opens."""
 
-import kanon_duck
 from dbt.adapters.duckdb.plugins import BasePlugin
+
+import kanon_duck
 
 
 class Plugin(BasePlugin):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -15,7 +16,14 @@ from rich.console import Console
 from kanon_duck.errors import KanonError
 from kanon_duck.shell.demo import run_demo
 from kanon_duck.shell.findings import Output, columns, entries, print_findings
-from kanon_duck.shell.of_views import Finding, channels_of_views, check_views, refresh_views, status_of_views
+from kanon_duck.shell.of_views import (
+    Finding,
+    channels_of_views,
+    check_views,
+    publish_views,
+    refresh_views,
+    status_of_views,
+)
 from kanon_duck.shell.opening import open_database, open_existing
 from kanon_duck.shell.prompt import run_shell
 from kanon_duck.shell.script import error_message, print_error, print_stopped, run_script
@@ -24,7 +32,8 @@ NOT_WELL, ERROR, INTERRUPTED = 1, 2, 130
 """How a command ends that has found something that is not well, that could not do its work, that was stopped."""
 
 EXIT_CODES = (
-    "Exit codes: 0 all is well; 1 a requirement is not met, or a masked view is held or broken or was not refreshed; "
+    "Exit codes: 0 all is well; 1 a requirement is not met, or a masked view is held or broken, or was not "
+    "refreshed or published; "
     "2 wrong usage or an error; 130 stopped by Ctrl-C."
 )
 
@@ -84,6 +93,24 @@ def refresh(
     """Bring masked views up to date with their sources; without VIEW all, each after those that its source reads."""
     shown = columns("view_name", "cause", "release", "rows", "waiting", "inserted", "updated", "deleted", "seconds")
     _print_of_views(refresh_views, database, views, shown, as_json, quiet, wait, read_only=False)
+
+
+@app.command(epilog="Example: kanon-duck publish clinic.duckdb patients_masked --to bi/masked.duckdb")
+def publish(
+    database: DatabaseFile,
+    views: Views = None,
+    target: Annotated[
+        str | None, typer.Option("--to", metavar="TARGET", help="A file, a folder, or what else kanon.publish takes.")
+    ] = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    wait: Wait = 0.0,
+) -> None:
+    """Publish masked views into a target; without --to, publish again whatever has changed since."""
+    if views and target is None:
+        raise typer.BadParameter("VIEW needs --to TARGET; without both, whatever has changed is published again.")
+    find = partial(publish_views, target=target)
+    _print_of_views(find, database, views, entries("targets"), as_json, quiet, wait, read_only=False)
 
 
 @app.command(epilog="Example: kanon-duck check clinic.duckdb patients_masked --json")

@@ -1,4 +1,4 @@
-"""What the commands refresh, check, channels and status find of each masked view.
+"""What the commands refresh, publish, check, channels and status find of each masked view.
 
 Each function yields one finding for each view: a dictionary whose names and their order do not change, because programs
 read them.
@@ -29,6 +29,9 @@ REFRESHED = (
 STATUS = ("released_at", "rows", "waiting", "checked_at", "refresh_recommended")
 """What a finding of `status_of_views` holds beside what every finding does."""
 
+PUBLISHED = ("target", "kind", "release", "published_at", "stale")
+"""What a finding of `publish_views` holds of each target, beside its warnings."""
+
 _FAILED = """
     SELECT view_name, released_at, 'failed' AS cause, rows, classes, waiting, suppressed, 0 AS inserted, 0 AS updated,
            0 AS deleted, 0 AS moved, counterfeits, vulnerable_rows, information_loss_per_row, [?] AS warnings,
@@ -57,6 +60,37 @@ def refresh_views(connection: duckdb.DuckDBPyConnection, typed: Sequence[str]) -
         refreshed = answer["cause"] not in NOT_REFRESHED
         reason = view["reason"] if refreshed else "; ".join(answer["warnings"])
         yield _finding(view, refreshed, reason) | {name: answer[name] for name in REFRESHED}
+
+
+def publish_views(connection: duckdb.DuckDBPyConnection, typed: Sequence[str], target: str | None) -> Iterator[Finding]:
+    """Publish masked views into a target, or publish again whatever is not up to date where none is named.
+
+    Raises
+    ------
+    KanonError
+        As `refresh_views`, and when there is no target yet.
+    duckdb.Error
+        When the named target cannot be written.
+    """
+    names = _named(connection, typed)
+    if target is None:
+        answers = _records(connection, "CALL kanon.publish_all()")
+    else:
+        answers = _records(connection, "CALL kanon.publish(?, ?)", [names, target])
+    published = [row for row in _records(connection, "FROM kanon.publications") if row["view_name"] in names]
+    if not published:
+        raise KanonError("nothing has been published yet: name masked views, and with --to where they go")
+    told = {(row["view_name"], row["target"]): row for row in answers}
+    views = _views(connection)
+    for name in names:
+        targets = []
+        for row in published:
+            if row["view_name"] == name:
+                answer = told.get((name, row["target"]), row | {"warnings": []})
+                targets.append({each: answer[each] for each in PUBLISHED} | {"warnings": answer["warnings"]})
+        if targets:
+            failed = [warning for each in targets if each["stale"] for warning in each["warnings"]]
+            yield _finding(views[name], not failed, "; ".join(failed) or views[name]["reason"]) | {"targets": targets}
 
 
 def check_views(connection: duckdb.DuckDBPyConnection, typed: Sequence[str]) -> Iterator[Finding]:
@@ -152,7 +186,7 @@ def _views(connection: duckdb.DuckDBPyConnection) -> dict[str, Finding]:
     return {row["name"]: row for row in _records(connection, "FROM kanon.masked_views")}
 
 
-def _records(connection: duckdb.DuckDBPyConnection, statement: str, parameters: Sequence[str] = ()) -> list[Finding]:
+def _records(connection: duckdb.DuckDBPyConnection, statement: str, parameters: Sequence[Any] = ()) -> list[Finding]:
     """The rows of a statement, which Ctrl-C can stop."""
 
     def run() -> list[Finding]:

@@ -9,7 +9,8 @@
                 quasi_identifiers => {'age': 'numeric', 'zip': 'flat'},
                 sensitive => ['diagnosis'],
                 k => 5,
-                l => 2)
+                l => 2,
+                on_delete => 'counterfeit')
         {% endif %}
     {% endif %}
 {% endmacro %}

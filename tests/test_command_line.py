@@ -29,7 +29,8 @@ from kanon_duck.shell.help import explanations
 from kanon_duck.shell.prompt import is_complete
 from kanon_duck.shell.rendering import RECORDS, TABLE_ROWS, Result, print_result
 
-COMMAND = [sys.executable, "-c", "from kanon_duck.shell.cli import app; app()"]
+COMMAND = [sys.executable, str(Path(sys.executable).with_name("kanon-duck"))]
+"""As pip has installed it: DuckDB shows a progress bar among the results where Python runs without a file."""
 
 ENDLESS = "SELECT max(hash(a.range, b.range)) FROM range(100_000_000) a, range(100_000) b"
 

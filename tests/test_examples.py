@@ -91,7 +91,7 @@ for day in (1, 2):
 """
 
 
-@pytest.mark.skipif(importlib.util.find_spec("dbt") is None, reason="dbt-duckdb is not installed")
+@pytest.mark.skipif(importlib.util.find_spec("dbt_common") is None, reason="dbt-duckdb is not installed")
 def test_dbt_builds_refreshes_and_publishes(tmp_path: Path) -> None:
     project = shutil.copytree(EXAMPLES_FOLDER / "dbt", tmp_path / "dbt")
     done = subprocess.run([sys.executable, "-c", DBT], cwd=project, capture_output=True, text=True, check=False)

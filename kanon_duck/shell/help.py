@@ -32,6 +32,7 @@ WITHOUT_FILE = {
     "hierarchy_nodes": "FROM kanon.hierarchy_nodes: the labels of every leaf of the hierarchies that are trees.",
     "masked_views": "FROM kanon.masked_views: the masked views with their settings and their status.",
     "overlap": "SELECT kanon.overlap: the share of a released interval that lies in another.",
+    "publications": "FROM kanon.publications: what was published where, and whether it is stale.",
     "releases": "FROM kanon.releases: the history, one row for each release.",
 }
 """What is plain SQL, and so has no file in `kanon_duck.procedures` that says it."""

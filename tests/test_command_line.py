@@ -17,15 +17,20 @@ from typing import Any
 import duckdb
 import pexpect
 import pytest
+from prompt_toolkit.completion import CompleteEvent
+from prompt_toolkit.document import Document
 from rich.console import Console
 from typer.testing import CliRunner
 
 from kanon_duck.shell import script
 from kanon_duck.shell.cli import app
+from kanon_duck.shell.completion import ShellCompleter
+from kanon_duck.shell.help import explanations
 from kanon_duck.shell.prompt import is_complete
 from kanon_duck.shell.rendering import RECORDS, TABLE_ROWS, Result, print_result
 
-COMMAND = [sys.executable, "-c", "from kanon_duck.shell.cli import app; app()"]
+COMMAND = [sys.executable, str(Path(sys.executable).with_name("kanon-duck"))]
+"""As pip has installed it: DuckDB shows a progress bar among the results where Python runs without a file."""
 
 ENDLESS = "SELECT max(hash(a.range, b.range)) FROM range(100_000_000) a, range(100_000) b"
 
@@ -67,7 +72,7 @@ def test_every_result_is_printed() -> None:
 def test_the_first_error_ends_a_script(tmp_path: Path) -> None:
     database = tmp_path / "people.duckdb"
     done = run("sql", database, "-c", "CREATE TABLE a AS SELECT 7; FROM missing; CREATE TABLE b AS SELECT 8")
-    assert done.exit_code == 1
+    assert done.exit_code == 2
     assert "missing does not exist" in done.stderr
     with duckdb.connect(str(database)) as connection:
         tables = connection.execute("SELECT table_name FROM duckdb_tables() WHERE schema_name = 'main'").fetchall()
@@ -76,7 +81,7 @@ def test_the_first_error_ends_a_script(tmp_path: Path) -> None:
 
 def test_a_syntax_error_runs_nothing(tmp_path: Path) -> None:
     done = run("sql", tmp_path / "people.duckdb", "-c", "CREATE TABLE a AS SELECT 7; SELEC 1")
-    assert done.exit_code == 1
+    assert done.exit_code == 2
     assert "syntax error" in done.stderr
     assert "does not exist" in run("sql", tmp_path / "people.duckdb", "-c", "FROM a").stderr
 
@@ -127,7 +132,7 @@ def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
     latin = tmp_path / "latin.sql"
     latin.write_bytes("SELECT 'ü'".encode("latin-1"))
     done = run("sql", ":memory:", "-f", latin)
-    assert (done.exit_code, done.stderr) == (1, f"{latin} is not UTF-8 text (byte 8): save it as UTF-8.\n")
+    assert (done.exit_code, done.stderr) == (2, f"{latin} is not UTF-8 text (byte 8): save it as UTF-8.\n")
     assert run("sql", ":memory:", "-f", tmp_path / "missing.sql").exit_code == 2
     assert run("sql", ":memory:", "-f", latin, "-c", "SELECT 1").exit_code == 2
 
@@ -136,7 +141,7 @@ def test_a_file_that_is_no_database_is_told(tmp_path: Path) -> None:
     file = tmp_path / "notes.txt"
     file.write_text("not a database, but long enough to be read as the header of one " * 1000)
     done = run("sql", file, "-c", "SELECT 1")
-    assert done.exit_code == 1
+    assert done.exit_code == 2
     assert "valid DuckDB database" in done.stderr
 
 
@@ -144,8 +149,12 @@ def test_a_locked_database_is_told_in_one_sentence(tmp_path: Path) -> None:
     database = tmp_path / "people.duckdb"
     with duckdb.connect(str(database)):
         done = run_process("sql", database, "-c", "SELECT 1")
-    assert done.returncode == 1
-    assert done.stderr == f"{database} is open in another process: close it there, or open a copy of the file.\n"
+    assert done.returncode == 2
+    assert re.fullmatch(
+        rf"{re.escape(str(database))} is open in another process \(.*, PID {os.getpid()}\): close it there, open a copy of "
+        r"the file, or wait with --wait SECONDS\.\n",
+        done.stderr,
+    )
 
 
 def test_interrupt_ends_a_script() -> None:
@@ -344,6 +353,60 @@ def test_shell_completes_names(shell: Shell) -> None:
     shell.enter(";", "42")
 
 
+def test_shell_completes_options_of_the_call_that_is_typed(shell: Shell) -> None:
+    shell.process.send("CALL kanon.refresh('nobody', dry\t")
+    shell.process.expect_exact("_run ")
+    shell.enter("true);", "no such masked view")
+    shell.prompt()
+    shell.process.send("CALL kanon.optim\t")
+    shell.process.expect_exact("ize")
+    shell.enter("('nobody');", "no such masked view")
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered", "not_offered"),
+    [
+        ("CALL kanon.refresh('v', ", {"dry_run => ", "select", "patients"}, {"k => "}),
+        ("SELECT 1; CALL kanon.rebuild('v', k => 5, L", {"l => "}, set()),
+        ("CALL kanon.create_masked_view('v', quasi_identifiers => {'a': 'numeric', ", {"patients"}, {"k => "}),
+        ("CALL kanon.create_masked_view('v', source => ", {"patients"}, {"k => "}),
+        ("CALL kanon.refresh('pat", {"patients"}, {"dry_run => "}),
+        ("SELECT kanon.cov", {"kanon.covers"}, {"kanon.overlap"}),
+        ("SELECT count(", {"patients"}, {"dry_run => "}),
+        (".he", {".help"}, {"patients"}),
+    ],
+)
+@pytest.mark.surface
+def test_what_is_offered(
+    connection: duckdb.DuckDBPyConnection, typed: str, offered: set[str], not_offered: set[str]
+) -> None:
+    connection.execute("CREATE TABLE patients AS SELECT 42 AS age")
+    found = ShellCompleter(connection).get_completions(Document(typed), CompleteEvent())
+    words = {completion.text for completion in found}
+    assert offered <= words
+    assert not words & not_offered
+
+
+@pytest.mark.surface
+def test_help_explains_every_verb(connection: duckdb.DuckDBPyConnection) -> None:
+    verbs = connection.execute(
+        "SELECT function_name FROM duckdb_functions() WHERE schema_name = 'kanon' "
+        "UNION SELECT view_name FROM duckdb_views() WHERE schema_name = 'kanon'"
+    ).fetchall()
+    told = explanations()
+    assert {verb for (verb,) in verbs} == set(told)
+    for verb, text in told.items():
+        assert re.fullmatch(rf"(CALL|FROM|SELECT) kanon\.{verb}: .+\.", text), text
+
+
+def test_shell_explains_a_verb(shell: Shell) -> None:
+    shell.enter(".help", "refresh_all", "refreshes every masked view")
+    shell.prompt()
+    shell.enter(".help kanon.refresh", "makes the next release", "kanon.refresh(view_name, dry_run")
+    shell.prompt()
+    shell.enter(".help refesh", "did you mean refresh")
+
+
 def test_shell_remembers_statements_privately(tmp_path: Path) -> None:
     shell = Shell(tmp_path)
     shell.enter("SELECT 6 * 7;", "42")
@@ -377,6 +440,6 @@ def test_demo_does_not_touch_a_table_of_its_name(tmp_path: Path) -> None:
     database = tmp_path / "people.duckdb"
     run("sql", database, "-c", "CREATE TABLE patients AS SELECT 7 AS mine")
     done = run("demo", database)
-    assert done.exit_code == 1
+    assert done.exit_code == 2
     assert '"patients" already exists' in done.stderr
     assert ["7"] in lines(run("sql", database, "-c", "FROM patients").stdout)

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import gc
-import tempfile
 
 import numpy as np
-from numba import config, njit
+from numba import njit
 from numba.core import event
+
+from kanon_duck.kernels.cache import find_kept_kernels
+
+find_kept_kernels()  # before the first kernel is declared
 
 
 def _nothing() -> None:
     """Nothing."""
-
-
-try:
-    njit(cache=True)(_nothing)
-except RuntimeError:  # neither this folder nor the user's can be written: compile anew in every process
-    config.CACHE_DIR = tempfile.mkdtemp(prefix="kanon_duck_")
 
 
 wake = njit(cache=True)(_nothing)

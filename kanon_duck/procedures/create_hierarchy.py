@@ -1,4 +1,4 @@
-"""CALL kanon.create_hierarchy(name, prefix | levels | edges | intervals | dates => ...)."""
+"""CALL kanon.create_hierarchy: makes a hierarchy from prefixes, levels, edges, intervals or dates."""
 
 from __future__ import annotations
 

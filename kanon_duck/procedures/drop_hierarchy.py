@@ -1,4 +1,4 @@
-"""CALL kanon.drop_hierarchy(name)."""
+"""CALL kanon.drop_hierarchy: drops a hierarchy that no masked view uses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CALL kanon.extend_hierarchy(name, edges | levels => ...)."""
+"""CALL kanon.extend_hierarchy: adds leaves to a hierarchy, from levels or edges; existing paths stay."""
 
 from __future__ import annotations
 

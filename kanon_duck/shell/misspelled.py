@@ -5,15 +5,12 @@ from __future__ import annotations
 import re
 from difflib import get_close_matches
 
-from sqlglot import Token, TokenType, tokenize
-from sqlglot.errors import TokenError
+from sqlglot import TokenType
+
+from kanon_duck.shell.calls import CLOSING, OPENING, opened_verb, tokens_of
 
 _REFUSED = re.compile(r'Macro "?(\w+)"?\(\) does not support .*?Candidate macros:\s*(.*?)(?:\n\n|\Z)', re.DOTALL)
-_CALL = re.compile(r"\bCALL\b(?=\s+kanon\b)", re.IGNORECASE)
 _PARAMETER = re.compile(r'[(,]\s*"?(\w+)"?\s*(?=:=|,|\))')
-
-OPENING = (TokenType.L_PAREN, TokenType.L_BRACE, TokenType.L_BRACKET)
-CLOSING = (TokenType.R_PAREN, TokenType.R_BRACE, TokenType.R_BRACKET)
 
 
 def told(statement: str, message: str) -> str | None:
@@ -44,14 +41,11 @@ def _meant(name: str, known: list[str]) -> str:
 
 def _named_arguments(statement: str, verb: str) -> list[str]:
     """Names of the arguments of a call of ours, as typed."""
-    try:
-        tokens = tokenize(_CALL.sub("FROM", statement), read="duckdb")  # sqlglot does not look into CALL
-    except TokenError:
-        return []
+    tokens = tokens_of(statement)
     names, depth = [], 0
     for place, token in enumerate(tokens):
         if depth == 0:
-            depth = int(_opens(tokens, place, verb))
+            depth = int(opened_verb(tokens, place) == verb.lower())
         elif token.token_type in OPENING:
             depth += 1
         elif token.token_type in CLOSING:
@@ -59,9 +53,3 @@ def _named_arguments(statement: str, verb: str) -> list[str]:
         elif depth == 1 and token.token_type in (TokenType.FARROW, TokenType.COLON_EQ):
             names.append(tokens[place - 1].text)
     return names
-
-
-def _opens(tokens: list[Token], place: int, verb: str) -> bool:
-    """Whether a token is the parenthesis after ``kanon.<verb>``."""
-    before = [token.text.lower() for token in tokens[max(place - 3, 0) : place]]
-    return tokens[place].token_type == TokenType.L_PAREN and before == ["kanon", ".", verb.lower()]

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import duckdb
 from prompt_toolkit import PromptSession
-from prompt_toolkit.completion import WordCompleter
 from prompt_toolkit.enums import DEFAULT_BUFFER
 from prompt_toolkit.filters import has_focus
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
@@ -18,18 +16,13 @@ from rich.console import Console
 from sqlglot import TokenType, tokenize
 from sqlglot.errors import TokenError
 
+from kanon_duck.shell.completion import ShellCompleter
+from kanon_duck.shell.help import print_help
 from kanon_duck.shell.script import error_message, print_error, print_stopped, run_script
 
 HISTORY_FILE = Path("~/.kanon_duck_history")
 
 PROMPT = "kanon> "
-
-HELP = """\
-A statement ends with ; and may take several lines. Tab completes names.
-Ctrl-C clears what is typed, or stops the running statement; Ctrl-D leaves.
-.tables   the tables and views of this database
-.help     this text
-.quit     leave"""
 
 TABLES = """
     SELECT database_name, schema_name, name, kind
@@ -37,15 +30,6 @@ TABLES = """
           UNION ALL BY NAME
           SELECT *, view_name AS name, 'view' AS kind FROM duckdb_views())
     WHERE NOT internal AND schema_name NOT IN ('kanon', 'kanon_private', 'kanon_released')
-    ORDER BY ALL"""
-
-WORDS = """
-    SELECT keyword_name FROM duckdb_keywords()
-    UNION SELECT table_name FROM duckdb_tables() WHERE schema_name NOT LIKE 'kanon%'
-    UNION SELECT view_name FROM duckdb_views() WHERE schema_name NOT LIKE 'kanon%'
-    UNION SELECT column_name FROM duckdb_columns() WHERE NOT internal AND schema_name NOT LIKE 'kanon%'
-    UNION SELECT 'kanon.' || function_name FROM duckdb_functions() WHERE schema_name = 'kanon'
-    UNION SELECT 'kanon.' || view_name FROM duckdb_views() WHERE schema_name = 'kanon'
     ORDER BY ALL"""
 
 
@@ -66,7 +50,7 @@ def run_shell(connection: duckdb.DuckDBPyConnection, console: Console, errors: C
         lexer=PygmentsLexer(SqlLexer),
         history=_history(),
         key_bindings=_key_bindings(),
-        completer=WordCompleter(lambda: _completions(connection), ignore_case=True, pattern=re.compile(r"[\w.]+")),
+        completer=ShellCompleter(connection),
         complete_while_typing=False,
     )
     console.print(".help explains how this works", style="dim")
@@ -80,8 +64,8 @@ def run_shell(connection: duckdb.DuckDBPyConnection, console: Console, errors: C
         match text.removesuffix(";").rstrip():
             case ".quit":
                 return
-            case ".help":
-                console.print(HELP)
+            case command if command.split()[:1] == [".help"]:
+                print_help(connection, console, errors, command.removeprefix(".help").strip())
             case command if command.startswith(".") and command != ".tables":
                 print_error(errors, f"There is no command {command}: .help lists them.")
             case command:
@@ -128,10 +112,3 @@ def _key_bindings() -> KeyBindings:
             event.current_buffer.insert_text("\n")
 
     return bindings
-
-
-def _completions(connection: duckdb.DuckDBPyConnection) -> list[str]:
-    try:
-        return [word for (word,) in connection.execute(WORDS).fetchall()]
-    except duckdb.Error:  # the transaction that the user has begun is aborted
-        return []

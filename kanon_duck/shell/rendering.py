@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 from rich import box
@@ -62,6 +64,19 @@ def print_result(console: Console, result: Result) -> None:
     console.print()
 
 
+def print_whole(console: Console, rows: list[dict[str, Any]]) -> None:
+    """Print all rows as one table, with rounded numbers and times; where nobody watches, as wide as it needs."""
+    if not rows:
+        console.print("no rows", style="dim")
+        return
+    types = ["DOUBLE" if all(_is_amount(row[name]) for row in rows) else "VARCHAR" for name in rows[0]]
+    table = _table(Result(list(rows[0]), types, [tuple(map(_rounded, row.values())) for row in rows], len(rows)))
+    if not console.is_terminal:
+        widest = Measurement.get(console, console.options.update_width(100_000), table).maximum
+        console = Console(file=console.file, width=widest)
+    console.print(table)
+
+
 def _table(result: Result) -> Table:
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
     for position, (name, type_name) in enumerate(zip(result.columns, result.types, strict=True)):
@@ -88,6 +103,20 @@ def _record(result: Result, row: tuple[Any, ...], number: int, widest_name: int)
 
 def _is_number(type_name: str) -> bool:
     return type_name.startswith((*NUMBERS, *(f"U{name}" for name in NUMBERS))) and not type_name.endswith("]")
+
+
+def _is_amount(value: Any) -> bool:
+    return value is None or (isinstance(value, int | float | Decimal) and not isinstance(value, bool))
+
+
+def _rounded(value: Any) -> Any:
+    match value:
+        case float():
+            return round(value, 4)
+        case datetime():
+            return value.replace(microsecond=0)
+        case _:
+            return value
 
 
 def _cell(value: Any) -> Text:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
+from functools import partial
+from typing import TypeVar
 
 import duckdb
 from rich.console import Console
@@ -17,12 +20,21 @@ SLOW = 1.0
 
 FETCHED_ROWS = 10_000
 
+SECONDS_TO_UNDO = 0.5
+"""How long a call of a procedure has, after Ctrl-C, to notice it and to undo its work. A call whose statement is gone
+undoes it later, and as long the connection cannot be closed."""
+
+NOT_REFRESHED = ("failed", "held")
+"""What ``cause`` says of a masked view that a call could not refresh, although the call itself went well."""
+
+T = TypeVar("T")
+
 
 class Stopped(KeyboardInterrupt):
     """Ctrl-C, raised after the statement has ended; the message says what became of the statement."""
 
 
-def run_script(connection: duckdb.DuckDBPyConnection, text: str, console: Console, echo: bool = False) -> None:
+def run_script(connection: duckdb.DuckDBPyConnection, text: str, console: Console, echo: bool = False) -> bool:
     """Run every statement of a text and print what each returns.
 
     A text that DuckDB cannot parse is refused before its first statement runs. Any other error ends the script at
@@ -39,6 +51,11 @@ def run_script(connection: duckdb.DuckDBPyConnection, text: str, console: Consol
     echo : bool
         Print each statement, with the comments before it, before it runs.
 
+    Returns
+    -------
+    bool
+        Whether all is well: False if a call could not refresh one of the masked views, and said so in its row.
+
     Raises
     ------
     duckdb.Error
@@ -46,19 +63,22 @@ def run_script(connection: duckdb.DuckDBPyConnection, text: str, console: Consol
     Stopped
         When Ctrl-C was pressed. The connection can still be used.
     """
+    well = True
     for statement in connection.extract_statements(text):
         if echo:
             highlighted = Syntax("", "sql", theme="ansi_dark").highlight(statement.query.strip())
             console.print(highlighted, soft_wrap=True)
         started = time.monotonic()
         try:
-            result = _run_in_thread(connection, statement)
+            result, refreshed = run_in_thread(connection, partial(_fetch, connection, statement))
         except duckdb.BinderException as error:
             raise duckdb.BinderException(misspelled.told(statement.query, str(error)) or str(error)) from error
         seconds = time.monotonic() - started
+        well = well and refreshed
         _print_outcome(console, statement, result)
         if console.is_terminal and seconds >= SLOW:
             console.print(f"{seconds:.1f} s", style="dim")
+    return well
 
 
 def error_message(error: BaseException) -> str:
@@ -88,13 +108,20 @@ def _print_outcome(console: Console, statement: duckdb.Statement, result: Result
         print_result(console, result)
 
 
-def _run_in_thread(connection: duckdb.DuckDBPyConnection, statement: duckdb.Statement) -> Result:
-    """Run a statement in a thread of its own, so that the main thread can notice Ctrl-C."""
+def run_in_thread(connection: duckdb.DuckDBPyConnection, work: Callable[[], T]) -> T:
+    """Let a statement of the connection run in a thread of its own, so that the main thread can notice Ctrl-C.
+
+    Raises
+    ------
+    Stopped
+        When Ctrl-C was pressed.
+    """
     with ThreadPoolExecutor(max_workers=1) as executor:
-        running = executor.submit(_fetch, connection, statement)
+        running = executor.submit(work)
         try:
             return running.result()
         except KeyboardInterrupt:
+            wait([running], timeout=SECONDS_TO_UNDO)
             while not running.done():
                 connection.interrupt()  # again and again: one that comes before the statement begins is lost
                 wait([running], timeout=0.05)
@@ -103,12 +130,16 @@ def _run_in_thread(connection: duckdb.DuckDBPyConnection, statement: duckdb.Stat
             raise Stopped("Stopped.") from None
 
 
-def _fetch(connection: duckdb.DuckDBPyConnection, statement: duckdb.Statement) -> Result:
+def _fetch(connection: duckdb.DuckDBPyConnection, statement: duckdb.Statement) -> tuple[Result, bool]:
+    """What a statement returned, and whether none of its rows tells of a masked view that was not refreshed."""
     cursor = connection.execute(statement)
     columns = [str(column[0]) for column in cursor.description or []]
     types = [str(column[1]) for column in cursor.description or []]
+    cause = columns.index("cause") if {"view_name", "cause"} <= set(columns) else None
     rows = cursor.fetchmany(TABLE_ROWS)
-    total = len(rows)
-    while more := cursor.fetchmany(FETCHED_ROWS):
-        total += len(more)
-    return Result(columns, types, rows, total)
+    total, refreshed, read = 0, True, rows
+    while read:
+        total += len(read)
+        refreshed = refreshed and (cause is None or all(row[cause] not in NOT_REFRESHED for row in read))
+        read = cursor.fetchmany(FETCHED_ROWS)
+    return Result(columns, types, rows, total), refreshed

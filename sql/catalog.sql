@@ -16,8 +16,9 @@ INSERT INTO kanon_private.salt SELECT system.main.uuid() WHERE NOT EXISTS (FROM 
 
 -- One row per masked view. `view_number` names its private tables: members_7, classes_7, diversity_7, values_7, with
 -- a key stays_7, versions_7 and vulnerable_7, with triggers changes_7, and where it is secure slots_7, cohorts_7, people_7,
--- tuples_7, former_7 and series_7. A dropped view leaves its row, its settings, its history and these tables, and in retired_7
--- the rows it has released, for later checks of views over the same source.
+-- tuples_7, former_7 and series_7. One that is derived from another has slots_7, tuples_7, former_7 and cohorts_7, and
+-- unions_7 for what becomes of the other's slots in it. A dropped view leaves its row, its settings, its history and these
+-- tables, and in retired_7 the rows it has released, for later checks of views over the same source.
 CREATE TABLE IF NOT EXISTS kanon_private.masked_views (
     view_number         BIGINT NOT NULL,
     name                VARCHAR NOT NULL,

@@ -3,30 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from kanon_duck.encoding.codes import Encoding
 from kanon_duck.secure.assignment import assignment
-from kanon_duck.secure.bounds import Bounds
-from kanon_duck.secure.certificates import certificates
+from kanon_duck.secure.bounds import Bounds, Unions
+from kanon_duck.secure.certificates import certificates, verify
 from kanon_duck.secure.people import Changes
 from kanon_duck.secure.release import Release, first_release, next_release
 from kanon_duck.secure.settings import SeriesSettings
 from kanon_duck.secure.state import NONE, SeriesState
+from kanon_duck.secure.union_forming import form_unions, no_unions
+from kanon_duck.secure.unions import as_series
 from tests.secure_intruder import Releases, agrees, possible_by_product, possible_values
+
+MOST_PEOPLE = 60
 
 
 @dataclass
 class Outcome:
-    """A series: what was released, the last state, everybody's value, and how often each rule was at work."""
+    """A series: what was released, the last state, everybody's value, and the series of a view derived from it.
+
+    Of a derived series, ``last`` has the slot of the series that each person has held last of those in it, and ``since``
+    the release since when.
+    """
 
     releases: Releases
     state: SeriesState
     value: np.ndarray
     bounds: Bounds
-    waiting: int = 0
+    derived: Outcome | None = None
+    last: np.ndarray = field(default_factory=lambda: np.full(MOST_PEOPLE, NONE))
+    since: np.ndarray = field(default_factory=lambda: np.full(MOST_PEOPLE, NONE))
 
 
 def _encoding(codes: np.ndarray) -> Encoding:
@@ -53,10 +63,11 @@ def random_bounds(generator: np.random.Generator) -> Bounds:
     return Bounds(k, np.array([[a] for a in range(3) for _ in range(2)]), np.array([generator.integers(2, 4)]))
 
 
-def random_series(seed: int, most_releases: int = 5, churns: bool = False) -> Outcome | None:
+def random_series(seed: int, most_releases: int = 5, churns: bool = False, derives: bool = False) -> Outcome | None:
     """A series of random changes; None where not even the first release is possible.
 
-    Where it ``churns``, many people come and leave under the least bounds, so that many slots are taken away.
+    Where it ``churns``, many people come and leave under the least bounds, so that many slots are taken away. Where it
+    ``derives``, another view with higher bounds is derived from it, at the first release or later.
     """
     generator = np.random.default_rng(seed)
     bounds = random_bounds(generator)
@@ -66,9 +77,8 @@ def random_series(seed: int, most_releases: int = 5, churns: bool = False) -> Ou
         patience=int(generator.integers(1, 4)),
         effort=200.0,
     )
-    grows = (
-        generator.random() < 0.4
-    )  # many newcomers, and counterfeits that let them in: slots part from their witnesses
+    # many newcomers, and counterfeits that let them in: slots part from their witnesses
+    grows = generator.random() < 0.4
     if grows:
         bounds = replace(bounds, k=int(generator.integers(2, 5)), required=np.minimum(bounds.required, 2))
         settings = replace(settings, on_delete="counterfeit", reserve=1.0)
@@ -77,13 +87,15 @@ def random_series(seed: int, most_releases: int = 5, churns: bool = False) -> Ou
         settings = replace(settings, on_delete=str(generator.choice(["retire", "counterfeit"])))
     people = int(bounds.k + generator.integers(2, 6) if grows else generator.integers(6, 13))
     skew = generator.dirichlet(np.ones(bounds.tuples) * 3)
-    most = 60
-    value = generator.choice(bounds.tuples, most, p=skew)
-    codes = generator.integers(0, 21, (most, 2))
+    value = generator.choice(bounds.tuples, MOST_PEOPLE, p=skew)
+    codes = generator.integers(0, 21, (MOST_PEOPLE, 2))
     labels = _labels(value[:people], bounds, generator)
     release = first_release(_encoding(codes[:people]), value[:people], labels, bounds, settings, seed, _no_check)
     outcome = Outcome(Releases(), release.state, value, bounds)
-    _publish(outcome, release, value)
+    _publish(outcome, release.state, value)
+    if derives:
+        outcome.derived = Outcome(Releases(), release.state, value, _higher(bounds, np.random.default_rng(seed + 1)))
+    unions = _derive(outcome, release, _encoding(codes[:people]), settings, seed % 3 == 0, None)
     there, gone = list(range(people)), []
     for _ in range(int(generator.integers(1, most_releases))):
         left, arrived, moved = [], [], []
@@ -111,11 +123,13 @@ def random_series(seed: int, most_releases: int = 5, churns: bool = False) -> Ou
         gone += left
         there += arrived
         changes = Changes(*(np.array(sorted(each), np.int64) for each in (left, arrived, moved)))
+        guarded = replace(bounds, derived=() if unions is None else (unions,))
         release = next_release(
-            release.state, _encoding(codes[:people]), value[:people], changes, bounds, settings, seed, _no_check
+            release.state, _encoding(codes[:people]), value[:people], changes, guarded, settings, seed, _no_check
         )
         assert_whole(release, there)
-        _publish(outcome, release, value)
+        _publish(outcome, release.state, value)
+        unions = _derive(outcome, release, _encoding(codes[:people]), settings, True, unions)
     outcome.state = release.state
     return outcome if outcome.releases.people else None
 
@@ -143,16 +157,52 @@ def _labels(value: np.ndarray, bounds: Bounds, generator: np.random.Generator) -
     return np.full(len(value), -1)
 
 
-def _publish(outcome: Outcome, release: Release, value: np.ndarray) -> None:
+def _higher(bounds: Bounds, generator: np.random.Generator) -> Bounds:
+    """Bounds of a derived view."""
+    most = [len(np.unique(column)) for column in bounds.attribute_values.T]
+    required = np.minimum(bounds.required + generator.integers(0, 2), most)
+    return replace(bounds, k=bounds.k + int(generator.integers(0, 4)), required=required.astype(np.int64))
+
+
+def _derive(
+    outcome: Outcome,
+    release: Release,
+    encoding: Encoding,
+    settings: SeriesSettings,
+    begins: bool,
+    unions: Unions | None,
+) -> Unions | None:
+    """Release the derived view, where there is one; the unions that it has then."""
+    derived = outcome.derived
+    if derived is None or not begins:
+        return None
+    before = no_unions(derived.bounds) if unions is None else unions
+    unions = form_unions(release.state, before, encoding, _no_check)
+    known = np.flatnonzero(before.union != NONE)
+    assert np.array_equal(unions.union[known], before.union[known])  # nothing leaves a union
+    seen = as_series(release.state, unions)
+    seen = replace(seen, shown=seen.showing(settings.hides))
+    verify(seen, derived.bounds)
+    assert not np.any(seen.parted())
+    _publish(derived, seen, outcome.value)
+    # whoever holds a slot that the view has not shown is known there by the last one that it has
+    numbers = np.flatnonzero(unions.union != NONE)
+    left = np.flatnonzero((seen.slot == NONE) & (derived.last[: len(seen.slot)] != NONE))
+    seen.slot[left], seen.since[left] = np.searchsorted(numbers, derived.last[left]), derived.since[left]
+    held = np.flatnonzero(seen.slot != NONE)
+    derived.last[held], derived.since[held] = numbers[seen.slot[held]], seen.since[held]
+    derived.state = seen
+    return unions
+
+
+def _publish(outcome: Outcome, state: SeriesState, value: np.ndarray) -> None:
     """What readers see of a release, in terms of people and rows."""
-    state = release.state
     classes = state.classes()
     for number in np.unique(classes[classes != NONE]):
         people = np.flatnonzero(classes == number)
         rows = state.value[(state.cohort == number) & ~state.gone()]
         assert not np.any(value[people] != state.value[state.slot[people]])
         outcome.releases.add(state.release, people.tolist(), rows.tolist())
-    outcome.waiting += int(np.count_nonzero(release.reason))
 
 
 def below_bound(outcome: Outcome, intruder: Callable[[Releases], dict[int, set[int]]] = possible_values) -> list[int]:
@@ -191,6 +241,13 @@ def check_certificates(outcome: Outcome) -> np.ndarray:
             assert given.get(int(person), int(outcome.value[person])) == value
             assert agrees(outcome.releases, dict(enumerate(outcome.value.tolist())) | given)
     return np.bincount(found.rule, minlength=3)
+
+
+def together(outcome: Outcome) -> Outcome:
+    """What somebody sees who has the releases of a series and those of a view derived from it."""
+    inner, outer = outcome.releases, outcome.derived.releases
+    both = Releases(inner.people + outer.people, inner.values + outer.values, inner.release + outer.release)
+    return Outcome(both, outcome.state, outcome.value, outcome.bounds)
 
 
 def both_intruders(outcome: Outcome) -> tuple[list[int], list[int]]:

@@ -131,7 +131,7 @@ CASES = [
     (create(alpha="0.5"), "sensitive names no column"),
     (create(unit="'nobody'"), "unit names"),
     (create(maintenance="'static'"), "not secure"),
-    (create(derive_from="'x'"), "not built yet"),
+    (create(derive_from="'x'"), "derive_from names 'x', but there is no such masked view"),
     (create(maintenance="'incremental'", patience="3", capture="'DIFF'", on_delete="'retire'"), None),
     (create(source="'SELECT *, age AS Kanon_Class FROM people'", quasi_identifiers="['Kanon_Class']"), "quasi_identifiers names kanon_class, which is a column of kanon_duck's own"),
     (create(source="'SELECT *, city AS kanon_from_release FROM people'", sensitive="['kanon_from_release']"), "sensitive names kanon_from_release"),

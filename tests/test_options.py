@@ -18,9 +18,6 @@ OF_THE_CALL = {"view_name", "new_series", "dry_run"}
 DERIVED = {"view", "name", "query", "source_warnings", "columns", "model"}
 """What settings hold that nobody types as such."""
 
-NOT_READ_YET = {"derive_from"}
-"""Options that are accepted at their defaults alone."""
-
 
 def parameters(macro: str) -> tuple[list[str], list[str]]:
     """Parameters of a procedure's macro, and the names under which it passes them on."""
@@ -58,7 +55,7 @@ def test_masked_views_shows_every_option(connection: duckdb.DuckDBPyConnection) 
 
 def test_settings_read_every_option() -> None:
     read = {each.name for each in fields(Settings)} | {each.name for each in fields(PrivacyModel)}
-    assert read - DERIVED - {"attributes"} == set(OPTIONS) - NOT_READ_YET - {"protected"}
+    assert read - DERIVED - {"attributes"} == set(OPTIONS) - {"protected"}
 
 
 def test_the_reference_explains_every_option() -> None:
@@ -70,7 +67,7 @@ def test_the_reference_explains_every_option() -> None:
         for row in re.findall(r"^\| (.*?) \|", text, re.M)
         for name in re.findall(r"`(\w+)`", row)
     }
-    assert set(OPTIONS) - explained - NOT_READ_YET == set()
+    assert set(OPTIONS) - explained == set()
 
 
 def test_every_method_is_there() -> None:

@@ -11,12 +11,15 @@ import pytest
 
 from kanon_duck.encoding.codes import Encoding
 from kanon_duck.secure import certificates, departures, placing, plan, release, splits
-from kanon_duck.secure.bounds import Bounds
+from kanon_duck.secure.bounds import Bounds, Unions
 from kanon_duck.secure.certificates import Failures
 from kanon_duck.secure.pool import Waiting
-from kanon_duck.secure.state import SeriesState
+from kanon_duck.secure.state import NONE, SeriesState
+from kanon_duck.secure.union_forming import form_unions
+from kanon_duck.secure.unions import union_of_slots
+from tests import secure_series
 from tests.secure_intruder import possible_by_product, possible_values
-from tests.secure_series import below_bound, check_certificates, random_series
+from tests.secure_series import below_bound, check_certificates, random_series, together
 
 SERIES = 600
 
@@ -44,6 +47,20 @@ def test_nobody_is_below_the_bounds_where_slots_are_taken_away(first: int) -> No
         check_certificates(outcome)
         gone += np.count_nonzero(outcome.state.gone())
     assert gone > 0
+
+
+@pytest.mark.parametrize("first", range(0, 200, 100))
+def test_nobody_is_below_the_bounds_in_a_derived_view_or_in_both(first: int) -> None:
+    rules = np.zeros(3, np.int64)
+    for seed in range(first, first + 100):
+        outcome = random_series(seed, derives=True, churns=seed % 4 == 0)
+        if outcome is None or outcome.derived is None or not outcome.derived.releases.people:
+            continue
+        assert below_bound(outcome.derived) == [], seed
+        assert below_bound(together(outcome)) == [], seed
+        rules += check_certificates(outcome.derived)
+        check_certificates(together(outcome))
+    assert np.all(rules > 0)
 
 
 def test_both_intruders_find_the_same() -> None:
@@ -114,6 +131,27 @@ def _company_that_parts_with_any_value(patch: pytest.MonkeyPatch) -> None:
         find_parts(*arguments[:original], every, *arguments[original + 1 :])
 
     patch.setattr(splits, "find_parts", all_values_offered)
+
+
+def test_somebody_is_disclosed_where_new_classes_join_old_ones_of_a_derived_view(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def with_the_first(state: SeriesState, unions: Unions, *more: Any) -> Unions:
+        if not len(unions.formed):
+            return form_unions(state, unions, *more)
+        union = union_of_slots(state, unions)
+        union[(union == NONE) & state.shown[state.cohort] & ~state.gone()] = 0
+        return replace(unions, union=union)
+
+    monkeypatch.setattr(secure_series, "form_unions", with_the_first)
+    monkeypatch.setattr(secure_series, "verify", lambda *_: None)
+    for module in (certificates, departures, plan, splits):
+        monkeypatch.setattr(module, "failures", certificates.unsound)
+    for seed in range(400):
+        outcome = random_series(seed, derives=True)
+        if outcome is not None and outcome.derived is not None and below_bound(outcome.derived):
+            return
+    pytest.fail("nobody is below the bounds")
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from kanon_duck.catalog.views import MaskedView, find_view, stored_call
+from kanon_duck.catalog.views import MaskedView, stored_call, view_named
 from kanon_duck.errors import KanonError
 from kanon_duck.runtime.call import Call
 from kanon_duck.runtime.source import read_source
@@ -22,7 +22,7 @@ def all_views(call: Call) -> list[MaskedView]:
 
     Where a rebuild with another source has closed a circle, it begins at the first name.
     """
-    views = {name: _view(call, name) for (name,) in call.database.rows("SELECT name FROM kanon.masked_views")}
+    views = {name: view_named(call, name) for (name,) in call.database.rows("SELECT name FROM kanon.masked_views")}
     read_by = {name: _views_read(call, view, list(views)) for name, view in views.items()}
     ordered: dict[str, MaskedView] = {}
     reached: set[str] = set()
@@ -42,7 +42,7 @@ def all_views(call: Call) -> list[MaskedView]:
 def readers(call: Call, view: MaskedView) -> list[str]:
     """Names of the other masked views whose sources read a masked view."""
     names = [name for (name,) in call.database.rows("SELECT name FROM kanon.masked_views") if name != view.name]
-    return [name for name in names if _views_read(call, _view(call, name), [view.name])]
+    return [name for name in names if _views_read(call, view_named(call, name), [view.name])]
 
 
 def views_over(call: Call, source: str) -> list[tuple[str, bool]]:
@@ -62,10 +62,6 @@ def views_over(call: Call, source: str) -> list[tuple[str, bool]]:
         for name, dropped, other, schema in found
         if other.lower() == source.lower() or (tables and tables == _tables_read(replace(call, schema=schema), other))
     ]
-
-
-def _view(call: Call, name: str) -> MaskedView:
-    return find_view(replace(call, arguments={"view_name": name}, schema="main"))
 
 
 def _views_read(call: Call, view: MaskedView, names: list[str]) -> list[str]:

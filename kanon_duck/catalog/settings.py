@@ -31,9 +31,6 @@ from kanon_duck.runtime.call import Call
 from kanon_duck.runtime.source import columns as source_columns
 from kanon_duck.runtime.source import find_source
 
-NOT_YET: dict[str, Any] = {"derive_from": None}
-"""Options that belong to later versions, with the default that stands for them until then."""
-
 COLUMN = "column of the source"
 
 
@@ -106,6 +103,8 @@ class Settings:
         Releases that a person may wait for a better place.
     seed : int
     allow_unsafe_keep : list of str
+    derive_from : str or None
+        Name of the masked view of whose classes those of this one are unions.
     """
 
     view: tuple[str, str]
@@ -133,6 +132,7 @@ class Settings:
     patience: int
     seed: int
     allow_unsafe_keep: list[str]
+    derive_from: str | None
 
     @property
     def has_counterfeits(self) -> bool:
@@ -166,10 +166,9 @@ def read_settings(call: Call, known: Mapping[str, str] | None = None) -> Setting
     Raises
     ------
     KanonError
-        For every option that is missing, of the wrong form, not built yet, or names what is not there.
+        For every option that is missing, of the wrong form, or names what is not there.
     """
     given = call.arguments
-    read.refuse_not_yet(given, NOT_YET)
     view = view_parts(call, read.text(given, "view_name"))
     source = read.text(given, "source")
     found = find_source(call, source, "source")
@@ -213,6 +212,7 @@ def read_settings(call: Call, known: Mapping[str, str] | None = None) -> Setting
         patience=_patience(given, secure),
         seed=read.integer(given, "seed", 0, 0),
         allow_unsafe_keep=read.columns(given, "allow_unsafe_keep", keep, "kept column"),
+        derive_from=given.get("derive_from"),
     )
     _check_method(settings)
     _check_secure(settings)

@@ -60,6 +60,11 @@ def cohorts_table(view_number: int) -> str:
     return f"kanon_private.cohorts_{view_number}"
 
 
+def unions_table(view_number: int) -> str:
+    """Private table of which union of cohorts each slot belongs to, in a masked view that is derived from another."""
+    return f"kanon_private.unions_{view_number}"
+
+
 def people_table(view_number: int) -> str:
     """Private table of everybody who has ever been in a release of a secure masked view, or waits for one."""
     return f"kanon_private.people_{view_number}"

@@ -49,6 +49,8 @@ class MaskedView:
         Another one whenever the members have changed.
     first_release : int
         The oldest release that is still readable.
+    derive_from : str or None
+        The masked view of whose classes those of this one are unions.
     """
 
     number: int
@@ -66,6 +68,7 @@ class MaskedView:
     capture: str
     members_version: str
     first_release: int
+    derive_from: str | None
 
     def cells(self, quasi_identifier: str) -> list[str]:
         """Released columns of a quasi-identifier."""
@@ -82,15 +85,15 @@ def next_view_number(database: Database) -> int:
     return int(database.value("SELECT coalesce(max(view_number), 0) + 1 FROM kanon_private.masked_views"))
 
 
-def find_view(call: Call) -> MaskedView:
-    """The masked view that the argument ``view_name`` names.
+def find_view(call: Call, argument: str = "view_name") -> MaskedView:
+    """The masked view that an argument names.
 
     Raises
     ------
     KanonError
         When there is none, with the nearest name.
     """
-    typed = read.text(call.arguments, "view_name")
+    typed = read.text(call.arguments, argument)
     known = [
         row[0] for row in call.database.rows("SELECT name FROM kanon_private.masked_views WHERE dropped_at IS NULL")
     ]
@@ -102,7 +105,7 @@ def find_view(call: Call) -> MaskedView:
     if len(parts) == 2 and parts[0].lower() == "main":
         in_schema = names.display(parts[1:])
     wanted = in_schema if in_schema.lower() in {name.lower() for name in known} else spelled
-    name = read.one_of("view_name", wanted, known, "masked view")
+    name = read.one_of(argument, wanted, known, "masked view")
     row = call.database.records(
         "SELECT view.view_number, view.schema_name, view.view_name, view.members_version, view.first_release, "
         "listed.* FROM kanon.masked_views AS listed "
@@ -126,7 +129,34 @@ def find_view(call: Call) -> MaskedView:
         capture=row["capture"],
         members_version=row["members_version"],
         first_release=row["first_release"],
+        derive_from=row["derive_from"],
     )
+
+
+def view_named(call: Call, name: str) -> MaskedView:
+    """The masked view that `kanon.masked_views` lists by a name."""
+    return find_view(replace(call, arguments={"view_name": name}, schema="main"))
+
+
+def derived_views(call: Call, view: MaskedView) -> list[MaskedView]:
+    """The masked views that are derived from one, by name."""
+    names = call.database.rows("SELECT name FROM kanon.masked_views WHERE derive_from = ?", [view.name])
+    return [view_named(call, name) for (name,) in names]
+
+
+def refuse_derived(view: MaskedView, procedure: str) -> None:
+    """Classes of a derived view change with those of its parent alone.
+
+    Raises
+    ------
+    KanonError
+        When the masked view is derived.
+    """
+    if view.derive_from is not None:
+        raise KanonError(
+            f"view_name is {read.shown(view.name)}, which derives from {view.derive_from}: "
+            f"CALL kanon.{procedure}('{view.derive_from}'), which makes the next release of both"
+        )
 
 
 def declared_model(database: Database, view: MaskedView, release: int) -> PrivacyModel:
@@ -144,7 +174,7 @@ def declared_model(database: Database, view: MaskedView, release: int) -> Privac
     return read_model(json.loads(arguments, object_hook=_read_decimal), attributes, unit)
 
 
-def record_view(database: Database, view_number: int, settings: Settings) -> None:
+def record_view(database: Database, view_number: int, settings: Settings, first_release: int = 1) -> None:
     """Write a new masked view into the catalog."""
     schema, view = settings.view
     row = {
@@ -157,7 +187,7 @@ def record_view(database: Database, view_number: int, settings: Settings) -> Non
         "checked_at": now(),
         "waiting": 0,
         "members_version": new_version(),
-        "first_release": 1,
+        "first_release": first_release,
     }
     _insert(database, "masked_views", row)
 
@@ -212,6 +242,7 @@ def record_settings(call: Call, view_number: int, settings: Settings, as_made: R
         "seed": settings.seed,
         "allow_unsafe_keep": settings.allow_unsafe_keep,
         "independent": settings.independent,
+        "derive_from": settings.derive_from,
         "arguments": json.dumps(given, default=_decimal),
         "caller_schema": call.schema,
         "column_types": _types_in_use(settings),
@@ -257,11 +288,26 @@ def settings_as_made(database: Database, view: MaskedView) -> Row:
 
 def stored_call(call: Call, view: MaskedView) -> Call:
     """The call that the settings in force were read from, to read them again."""
+    typed = _typed_call(call, view)
+    return typed if view.derive_from is None else with_parent(call, dict(typed.arguments))
+
+
+def _typed_call(call: Call, view: MaskedView) -> Call:
+    """The call with what was typed for the settings in force."""
     arguments, schema = call.database.rows(
         "SELECT arguments, caller_schema FROM kanon_private.settings WHERE view_number = ? AND settings_version = ?",
         [view.number, view.settings_version],
     )[0]
     return replace(call, arguments=json.loads(arguments, object_hook=_read_decimal), schema=schema)
+
+
+def with_parent(call: Call, typed: Row) -> Call:
+    """The call that made the masked view from which one derives, with what was typed for the latter in its place.
+
+    Its view name and ``derive_from`` must be spelled as the catalog lists them.
+    """
+    parent = stored_call(call, view_named(call, typed["derive_from"]))
+    return replace(parent, arguments={**parent.arguments, "capture": None, "independent": None, **typed})
 
 
 def stored_settings(call: Call, view: MaskedView) -> tuple[Call, Settings]:
@@ -288,6 +334,12 @@ def stored_settings(call: Call, view: MaskedView) -> tuple[Call, Settings]:
     if other is not None:
         raise KanonError(f"{other}: give it its type back, or drop the masked view and make it again")
     return stored, replace(settings, quasi_identifiers=[_fixed(each, domains) for each in settings.quasi_identifiers])
+
+
+def follow_parent(call: Call, view: MaskedView) -> None:
+    """Record the settings of a derived view anew where those that it has of its parent have changed."""
+    settings = stored_settings(call, view)[1]
+    record_settings(_typed_call(call, view), view.number, settings, settings_as_made(call.database, view))
 
 
 def _fixed(quasi_identifier: QuasiIdentifier, domains: dict[str, list[str]]) -> QuasiIdentifier:

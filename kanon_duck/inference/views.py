@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from kanon_duck.catalog.settings import Settings
-from kanon_duck.catalog.views import MaskedView, find_view, stored_settings
+from kanon_duck.catalog.views import MaskedView, find_view, stored_settings, view_named
 from kanon_duck.errors import KanonError
 from kanon_duck.inference.bounds import LeastPossible
 from kanon_duck.inference.own_history import names_of, read_names, read_stays, requirements, series_of_stays
 from kanon_duck.inference.rows import Names
 from kanon_duck.inference.series import Series
+from kanon_duck.privacy.models import PrivacyModel
 from kanon_duck.release.stays import has_history
 from kanon_duck.runtime import arguments as read
 from kanon_duck.runtime.call import Call
@@ -20,7 +21,7 @@ def read_views(call: Call, names: list[str]) -> tuple[Series, Names, list[LeastP
     """Read the whole series of some masked views, and what their people must be left with.
 
     Releases of several views are one series: those of the first, then those of the next. What is required is the
-    strictest that any of them declares.
+    strictest that any of them declares; of one that derives from another, what the other does.
 
     Raises
     ------
@@ -34,6 +35,9 @@ def read_views(call: Call, names: list[str]) -> tuple[Series, Names, list[LeastP
         view = find_view(replace(call, arguments={"view_name": name}))
         found.append((view, stored_settings(call, view)[1]))
         refuse_strangers(view, found[-1][1])
+    models = [settings.model for _, settings in found]
+    if len(found) > 1:
+        models = [_model_beside_others(call, view, settings) for view, settings in found]
     first_view, first = found[0]
     for view, settings in found[1:]:
         for what, one, other in (
@@ -55,14 +59,21 @@ def read_views(call: Call, names: list[str]) -> tuple[Series, Names, list[LeastP
     known = series_of_stays([*first.sensitive, *first.keep], stays)
     strictest = replace(
         first.model,
-        k=max(settings.model.k for _, settings in found),
-        l=max(max(settings.model.l or 0, settings.model.p or 0) for _, settings in found) or None,
+        k=max(model.k for model in models),
+        l=max(max(model.l or 0, model.p or 0) for model in models) or None,
     )
     return (
         known.series,
         names_of(known, written),
         requirements(strictest, known.codes, all(settings.secure for _, settings in found)),
     )
+
+
+def _model_beside_others(call: Call, view: MaskedView, settings: Settings) -> PrivacyModel:
+    """What is required where others are seen beside a view: of a derived one, what its parent keeps."""
+    if view.derive_from is None:
+        return settings.model
+    return stored_settings(call, view_named(call, view.derive_from))[1].model
 
 
 def refuse_strangers(view: MaskedView, settings: Settings) -> None:

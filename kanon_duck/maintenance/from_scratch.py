@@ -76,7 +76,7 @@ def release_from_scratch(
     if settings.has_counterfeits:
         weigh_classes(database, view_number, release)
     call.phase("releasing")
-    all_warnings = make_current(call, view_number, settings, release)
+    all_warnings = make_current(call, view_number, settings, release, release == 1)
     if release == 1:
         create_history(database, settings)
         create_membership(database, view_number, settings)

@@ -82,6 +82,8 @@ class Draft:
     cause : str
     started : float
         When the call began.
+    release : int
+        Number of the release that the members will be in: the next, or the last where there is no next.
     contents : Contents or None
         Of the classes, where they are not just their members.
     """
@@ -95,17 +97,13 @@ class Draft:
     touched: NDArray[np.int64]
     cause: str
     started: float
+    release: int
     contents: Contents | None = None
 
     @property
     def shows_difference(self) -> bool:
         """Whether there will be a release."""
         return len(self.touched) > 0
-
-    @property
-    def release(self) -> int:
-        """Number of the release that the members will be in: the next, or the last where there is no next."""
-        return self.view.release + self.shows_difference
 
 
 def draft_release(
@@ -127,7 +125,8 @@ def draft_release(
             touched = classes_in(before, after)
         touched = classes_in(touched, with_look_alikes(call.database, view.number, touched))
     state = replace(state, version=new_version())
-    return Draft(call, view, settings, state, before, changed, touched, cause, started, contents)
+    release = view.release + (len(touched) > 0)
+    return Draft(call, view, settings, state, before, changed, touched, cause, started, release, contents)
 
 
 def end_changed_classes(draft: Draft) -> Ended:
@@ -234,9 +233,10 @@ def loss_beside_rebuild(database: Database, view: MaskedView, row: Row) -> list[
     loss = row["information_loss_per_row"]
     if not found or found[0]["loss"] <= 0 or loss <= MUCH_MORE_LOSS * found[0]["loss"]:
         return []
+    kept = "a derived view are not" if view.derive_from is not None else "a secure view are split, but not"
     return [
         f"a row loses {loss:.3g}, beside {found[0]['loss']:.3g} in release {found[0]['release']}, the last create or "
-        "rebuild: classes of a secure view are split, but not made anew"
+        f"rebuild: classes of {kept} made anew"
     ]
 
 

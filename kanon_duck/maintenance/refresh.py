@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanon_duck.catalog.settings import Settings, standing_warnings
-from kanon_duck.catalog.views import MaskedView, stored_settings
+from kanon_duck.catalog.views import MaskedView, derived_views, release_row, stored_settings, view_named
 from kanon_duck.errors import KanonError, RecordedError, RefusedReleaseError
 from kanon_duck.intake.encode import EncodedSnapshot
 from kanon_duck.kernels import wake
@@ -40,7 +40,7 @@ from kanon_duck.maintenance.state import (
     write_sensitive_codes,
 )
 from kanon_duck.maintenance.triggers import clear_notes
-from kanon_duck.maintenance.without_release import broken, held, refused, unchanged, undo_dry_run
+from kanon_duck.maintenance.without_release import broken, held, refused, standing, unchanged, undo_dry_run
 from kanon_duck.privacy.sensitive import codes_of, reading
 from kanon_duck.release.members import (
     add_members,
@@ -86,7 +86,7 @@ class Batch:
 
 
 def refresh(call: Call, view: MaskedView, dry_run: bool) -> Row:
-    """Make a release of what the source holds now.
+    """Make a release of what the source holds now, of a view together with those derived from it.
 
     Parameters
     ----------
@@ -109,11 +109,14 @@ def refresh(call: Call, view: MaskedView, dry_run: bool) -> Row:
         When the source cannot be read any more, or when the check refuses what the search has made, also from scratch.
     """
     started = time.perf_counter()
-    of_the_view = put_back(call, view, dry_run)
+    parent = view if view.derive_from is None else view_named(call, view.derive_from)
+    of_the_view = [warning for each in series_views(call, parent) for warning in put_back(call, each, dry_run)]
     try:
-        row = _refresh(call, view, dry_run, started)
+        row = _refresh(call, parent, dry_run, started)
     except RefusedReleaseError:
-        row = _refresh_from_scratch(call, view, dry_run, started)
+        row = _refresh_from_scratch(call, parent, dry_run, started)
+    if view is not parent:
+        row = row_of_derived(call, view, row)
     row |= {"warnings": of_the_view + row["warnings"]}
     return undo_dry_run(call, row) if dry_run else row
 
@@ -124,7 +127,8 @@ def _refresh_from_scratch(call: Call, view: MaskedView, dry_run: bool, started: 
     All rows are clustered anew; a secure series goes on from what the database has of it.
     """
     call.begin_again()
-    put_back(call, view, dry_run)
+    for each in series_views(call, view):
+        put_back(call, each, dry_run)
     try:
         return _refresh(call, view, dry_run, started, from_scratch=True)
     except RefusedReleaseError as error:
@@ -142,7 +146,8 @@ def _refresh(call: Call, view: MaskedView, dry_run: bool, started: float, from_s
             clear_notes(stored, settings, view.number)
         if found.nothing and not found.returning:
             return unchanged(call, view, ["the source is unchanged: no new release", *found.warnings])
-        widen(call, view, settings)
+        for each in series_views(call, view):
+            widen(call, each, settings)
         call.phase("encoding")
         with in_background(wake):
             encode_all = encode_changes if view.secure else _encode
@@ -175,6 +180,22 @@ def _refresh(call: Call, view: MaskedView, dry_run: bool, started: float, from_s
         row = keep_release(draft) if ended is None else release_draft(draft, ended, leaving, warnings)
     keep_in_mind(call, replace(draft.state, partition=partition.result()))
     return row
+
+
+def series_views(call: Call, view: MaskedView) -> list[MaskedView]:
+    """The masked views that are released together: one, and those derived from it."""
+    return [view, *derived_views(call, view)]
+
+
+def row_of_derived(call: Call, view: MaskedView, of_parent: Row) -> Row:
+    """The answer for a derived view, as it was before its parent was refreshed, after that."""
+    after = view_named(call, view.name)
+    if after.release > view.release:
+        return release_row(call.database, view.name, after.release)
+    [(status, reason)] = call.database.rows("SELECT status, reason FROM kanon.masked_views WHERE name = ?", [view.name])
+    if status == "current":
+        return standing(call, after, "unchanged", of_parent["warnings"])
+    return standing(call, after, status, [reason])
 
 
 def find_changes(call: Call, view: MaskedView) -> tuple[Call, Settings, Found]:

@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 
 from kanon_duck.catalog.settings import Settings, standing_warnings
 from kanon_duck.catalog.tables import members_table, people_table, tuples_table
-from kanon_duck.catalog.views import MaskedView
+from kanon_duck.catalog.views import MaskedView, derived_views
 from kanon_duck.intake.encode import EncodedSnapshot
 from kanon_duck.intake.hashing import person, tuple_hash
 from kanon_duck.kernels.box import NO_CLASS
 from kanon_duck.maintenance.capture import GONE, snapshot_changes
+from kanon_duck.maintenance.derived_release import load_derived, release_derived, with_former, with_present_bounds
 from kanon_duck.maintenance.next_release import (
     draft_release,
     end_changed_classes,
@@ -26,6 +27,7 @@ from kanon_duck.maintenance.next_release import (
     release_draft,
 )
 from kanon_duck.maintenance.secure_series import (
+    MANY_WAITING,
     begin_series,
     contents,
     continue_series,
@@ -51,9 +53,6 @@ from kanon_duck.secure.release import HIDDEN, NOT_WAITING, REASONS
 from kanon_duck.secure.state import NONE, SeriesState
 
 Integers = NDArray[np.int64]
-
-MANY_WAITING = 0.03
-"""Share of the people from which on the owner hears what would help those who wait."""
 
 MORE_RESERVE = 0.3
 """The reserve that is named as a help."""
@@ -155,6 +154,7 @@ def encode_changes(call: Call, view: MaskedView, settings: Settings, changes: st
         value=value,
         former=np.concatenate([before.former, former]),
         cohort=np.concatenate([before.cohort, slots.cohort[slots.slot[holding]]]),
+        derived=tuple(with_former(each, former, slots.slot[holding]) for each in before.derived),
     )
     known = ~unknown
     arrived = rows[known & ~in_play[rows]]
@@ -177,7 +177,8 @@ def load_series(call: Call, view: MaskedView, settings: Settings, state: State) 
         former, cohort = read_former(database, view.number)
         codes = state.microdata.encoding.codes
         slots, value = read_state(database, view.number, view.release, len(codes), codes, (former, cohort))
-        return SecureSeries(slots, value, former, cohort)
+        derived = tuple(load_derived(call, each, view, slots.slots) for each in derived_views(call, view))
+        return SecureSeries(slots, value, former, cohort, derived)
     table = members_table(view.number)
     create_tuples(database, view.number, settings)
     add_tuples(database, view.number, settings, table)
@@ -211,9 +212,12 @@ def release_changes(
     """
     database, before = call.database, state.labels
     call.phase("clustering")
+    derived = with_present_bounds(call, view, batch.series.derived)
     bounds = read_bounds(database, view.number, settings)
+    bounds = replace(bounds, derived=tuple(each.unions for each in derived))
     changes = batch.changes if cause == "refresh" else _with_somebody_of_each(batch.changes, batch.before)
-    series, made = continue_series(settings, batch.series, state.microdata, changes, bounds, call.checkpoint)
+    series = replace(batch.series, derived=derived)
+    series, made = continue_series(settings, series, state.microdata, changes, bounds, call.checkpoint)
     state = replace(state, labels=series.slots.classes(), series=series)
     if np.all(state.labels == NO_CLASS):
         return held(call, view, settings.model)
@@ -243,7 +247,8 @@ def release_changes(
         row = release_draft(
             draft, ended, leaving, standing_warnings(settings) + warnings + batch.encoded.warnings + advice
         )
-    keep_in_mind(call, draft.state)
+    derived = release_derived(draft, series)
+    keep_in_mind(call, replace(draft.state, series=replace(series, derived=derived)))
     return row
 
 

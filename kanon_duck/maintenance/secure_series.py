@@ -21,7 +21,7 @@ from kanon_duck.clustering.auto import STEPS_PER_SECOND
 from kanon_duck.encoding.microdata import CategoricalAttribute, Microdata
 from kanon_duck.kernels.box import NO_CLASS
 from kanon_duck.maintenance.next_release import Contents
-from kanon_duck.maintenance.state import SecureSeries
+from kanon_duck.maintenance.state import DerivedSeries, SecureSeries
 from kanon_duck.release.members import coded_columns
 from kanon_duck.release.slots import write_former, write_state
 from kanon_duck.runtime.arrow import numbers, texts
@@ -32,12 +32,16 @@ from kanon_duck.secure.people import Changes
 from kanon_duck.secure.release import NOT_WAITING, REASONS, Release, first_release, next_release
 from kanon_duck.secure.settings import SeriesSettings
 from kanon_duck.secure.state import NONE, SeriesState
+from kanon_duck.secure.unions import as_series
 
 Integers = NDArray[np.int64]
 
 STEPS_PER_WAITING_PERSON, FEW_WAITING = 150.0, 2000
 """Steps of annealing, at medium effort, for each of so few people without a place; of more people each has fewer, since
 more of them fit together."""
+
+MANY_WAITING = 0.03
+"""Share of the people from which on the owner hears what would help those who wait."""
 
 
 def series_settings(settings: Settings, waiting: int) -> SeriesSettings:
@@ -113,7 +117,24 @@ def continue_series(
         checkpoint,
     )
     kept = _still_wider(made.state, series.former, series.cohort, microdata)
-    return SecureSeries(made.state, series.value, series.former[kept], series.cohort[kept]), made
+    return SecureSeries(made.state, series.value, series.former[kept], series.cohort[kept], series.derived), made
+
+
+def as_derived_shows(
+    settings: Settings, series: SecureSeries, derived: DerivedSeries, microdata: Microdata
+) -> SecureSeries:
+    """A series as a view that is derived from it shows it: unions of cohorts as cohorts."""
+    seen = as_series(series.slots, derived.unions)
+    boxes = (seen.cohorts, series.slots.low.shape[1])
+    dtype = series.slots.low.dtype
+    seen = replace(
+        seen,
+        low=np.zeros(boxes, dtype),  # no union is ever split: whatever its people have had still counts
+        high=np.full(boxes, np.iinfo(dtype).max, dtype),
+        shown=seen.showing(series_settings(settings, 0).hides),
+    )
+    kept = _still_wider(seen, derived.former, derived.cohort, microdata)
+    return SecureSeries(seen, series.value, derived.former[kept], derived.cohort[kept])
 
 
 def _still_wider(slots: SeriesState, former: Integers, cohort: Integers, microdata: Microdata) -> NDArray[np.bool_]:
@@ -176,6 +197,11 @@ def store_series(
     """Write what a release has changed of the series; the table of members has its people already."""
     last = None if before is None else before.slots
     write_state(database, view_number, settings, series.slots, series.value, last)
+    store_former(database, view_number, series, microdata)
+
+
+def store_former(database: Database, view_number: int, series: SecureSeries, microdata: Microdata) -> None:
+    """Write the codes that people of cohorts once had."""
     arrays, selected, joins = coded_columns(microdata.take(series.former).attributes)
     arrays |= {"row": numbers(series.former), "cohort": numbers(series.cohort)}
     write_former(database, view_number, pa.table(arrays), ["codes.row", "codes.cohort", *selected], joins)

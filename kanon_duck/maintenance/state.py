@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 
 from kanon_duck.catalog.settings import Settings
 from kanon_duck.catalog.tables import former_table, members_table
-from kanon_duck.catalog.views import MaskedView
+from kanon_duck.catalog.views import MaskedView, derived_views
 from kanon_duck.encoding.microdata import Attribute, CategoricalAttribute, Microdata, NumericAttribute, Sensitive
 from kanon_duck.intake.encode import EncodedSnapshot, KnownCodes, encode
 from kanon_duck.kernels.box import NO_CLASS
 from kanon_duck.maintenance.partition import Partition, with_more_rows
 from kanon_duck.release.members import add_values, known_hierarchies, load_members
-from kanon_duck.release.slots import has_slots, rows_in_use
+from kanon_duck.release.slots import former_rows, has_slots, rows_in_use
 from kanon_duck.runtime.call import Call
-from kanon_duck.runtime.database import Database
+from kanon_duck.secure.bounds import Unions
 from kanon_duck.secure.state import SeriesState
 
 
@@ -35,10 +35,32 @@ class SecureSeries:
         Code of what is released of each person as it is, by row number; -1 for a row number of nobody.
     former, cohort : int64, shape (codes,)
         Row numbers whose codes people of a cohort once had, and that cohort.
+    derived : tuple of DerivedSeries
+        Of the masked views that are derived from it.
     """
 
     slots: SeriesState
     value: NDArray[np.int64]
+    former: NDArray[np.int64]
+    cohort: NDArray[np.int64]
+    derived: tuple[DerivedSeries, ...] = ()
+
+
+@dataclass(frozen=True)
+class DerivedSeries:
+    """What later releases of a masked view need that is derived from a secure one.
+
+    Attributes
+    ----------
+    view_number : int
+    unions : Unions
+        Its classes.
+    former, cohort : int64, shape (codes,)
+        Row numbers whose codes people of a union once had, and that union.
+    """
+
+    view_number: int
+    unions: Unions
     former: NDArray[np.int64]
     cohort: NDArray[np.int64]
 
@@ -96,23 +118,30 @@ def load_state(call: Call, view: MaskedView, settings: Settings, snapshot: str) 
         }
     tables = [members_table(view.number)]
     if view.secure and has_slots(database, view.number):
-        tables.append(former_table(view.number))
+        tables += [former_table(number) for number in _with_derived(call, view)]
     encoded = encode(database, settings, snapshot, KnownCodes(hierarchies, tables))
     codes = encoded.microdata.encoding.codes
     if state is None or state.microdata.encoding.codes.dtype != codes.dtype or has_ranks(encoded.microdata):
-        loaded = _read_members(database, view, settings, encoded.microdata.attributes)
+        loaded = _read_members(call, view, settings, encoded.microdata.attributes)
         state = State(view.members_version, *loaded)
     add_values(database, view.number, encoded.microdata, hierarchies)
     return state, encoded
 
 
+def _with_derived(call: Call, view: MaskedView) -> list[int]:
+    """Numbers of a masked view and of those derived from it."""
+    return [view.number, *(each.number for each in derived_views(call, view))]
+
+
 def _read_members(
-    database: Database, view: MaskedView, settings: Settings, templates: list[Attribute]
+    call: Call, view: MaskedView, settings: Settings, templates: list[Attribute]
 ) -> tuple[Microdata, NDArray[np.int64], NDArray[np.bool_]]:
     """Read the members' codes and classes; those of a secure view with the codes that its cohorts once held."""
+    database = call.database
     if view.secure and has_slots(database, view.number):
-        rows = rows_in_use(database, view.number)
-        return load_members(database, view.number, settings, templates, former_table(view.number), rows)
+        former = former_rows(_with_derived(call, view))
+        rows = rows_in_use(database, view.number, former)
+        return load_members(database, view.number, settings, templates, former, rows)
     return load_members(database, view.number, settings, templates)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kanon_duck.catalog.views import MaskedView, record_state, release_row
+from kanon_duck.catalog.views import MaskedView, derived_views, record_state, release_row
 from kanon_duck.errors import KanonError, RecordedError
 from kanon_duck.privacy.models import PrivacyModel
 from kanon_duck.release.members import held_back
@@ -20,10 +20,17 @@ def no_release(call: Call, view: MaskedView, cause: str, warnings: list[str], **
         What `kanon.masked_views` is to say of the view.
     """
     record_state(call.database, view.number, **state)
-    return _standing(call, view, cause, warnings)
+    _record_of_derived(call, view, **state)
+    return standing(call, view, cause, warnings)
 
 
-def _standing(call: Call, view: MaskedView, cause: str, warnings: list[str]) -> Row:
+def _record_of_derived(call: Call, view: MaskedView, status: str, reason: str | None, **_: Any) -> None:
+    """Masked views that are derived from one have its releases: what stands in its way stands in theirs."""
+    for derived in derived_views(call, view):
+        record_state(call.database, derived.number, status=status, reason=reason)
+
+
+def standing(call: Call, view: MaskedView, cause: str, warnings: list[str]) -> Row:
     """The row of the release there is, with nobody changed, and who waits or is left out now."""
     row = release_row(call.database, view.name, view.release)
     row |= dict.fromkeys(("inserted", "updated", "deleted", "moved"), 0)
@@ -59,6 +66,7 @@ def broken(call: Call, view: MaskedView, error: KanonError) -> RecordedError:
     call.checkpoint(None)  # an interrupt is no fault of the source
     call.begin_again()
     record_state(call.database, view.number, status="broken", reason=error.reason)
+    _record_of_derived(call, view, "broken", error.reason)
     return RecordedError(f"{error.reason} (release {view.release} stays as it is)")
 
 
@@ -66,9 +74,10 @@ def refused(call: Call, view: MaskedView, error: KanonError) -> RecordedError:
     """The check has refused the next release: readers keep the last one, and the catalog says why."""
     call.begin_again()
     record_state(call.database, view.number, status="stale", reason=error.reason)
+    _record_of_derived(call, view, "stale", error.reason)
     return RecordedError(f"{error.reason} (release {view.release} stays as it is)")
 
 
 def failed(call: Call, view: MaskedView, error: KanonError) -> Row:
     """A view that could not be refreshed while others are: the release there is, and why."""
-    return _standing(call, view, "failed", [error.reason])
+    return standing(call, view, "failed", [error.reason])

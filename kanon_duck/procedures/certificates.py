@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 from sqlglot import exp
 
 from kanon_duck.catalog.settings import Settings
 from kanon_duck.catalog.tables import members_table, tuples_table
-from kanon_duck.catalog.views import MaskedView, find_view, stored_settings
+from kanon_duck.catalog.views import MaskedView, find_view, stored_settings, view_named
 from kanon_duck.errors import KanonError
 from kanon_duck.intake.snapshot import key_text
 from kanon_duck.maintenance.capture import empty_snapshot
 from kanon_duck.maintenance.secure_refresh import load_series
+from kanon_duck.maintenance.secure_series import as_derived_shows
 from kanon_duck.maintenance.state import keep_in_mind, load_state
 from kanon_duck.release.slots import read_bounds
 from kanon_duck.runtime.arrow import numbers, texts
@@ -25,13 +28,19 @@ def run(call: Call) -> list[Row]:
     view = find_view(call)
     if not view.secure:
         raise KanonError(f"masked view {view.name} is not secure: its releases have no certificates")
-    stored, settings = stored_settings(call, view)
+    settings = stored_settings(call, view)[1]
+    parent = view if view.derive_from is None else view_named(call, view.derive_from)
+    stored, of_parent = stored_settings(call, parent)
     call.phase("reading")
-    state, _ = load_state(call, view, settings, empty_snapshot(stored, settings))
-    series = state.series or load_series(call, view, settings, state)
-    bounds = read_bounds(call.database, view.number, settings)
-    found = certificates(series.slots, bounds, np.flatnonzero(series.slots.classes() >= 0))
-    keep_in_mind(call, state)
+    state, _ = load_state(call, parent, of_parent, empty_snapshot(stored, of_parent))
+    series = state.series or load_series(call, parent, of_parent, state)
+    shown = series
+    if view is not parent:
+        [derived] = [each for each in series.derived if each.view_number == view.number]
+        shown = as_derived_shows(settings, series, derived, state.microdata)
+    bounds = read_bounds(call.database, parent.number, settings)
+    found = certificates(shown.slots, bounds, np.flatnonzero(shown.slots.classes() >= 0))
+    keep_in_mind(call, replace(state, series=series))
     return _rows(call, view, settings, found)
 
 

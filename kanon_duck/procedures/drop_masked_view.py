@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from kanon_duck.catalog.reading import readers
-from kanon_duck.catalog.views import find_view, record_drop
+from kanon_duck.catalog.views import derived_views, find_view, new_version, record_drop, record_state, view_named
 from kanon_duck.errors import KanonError
 from kanon_duck.maintenance.triggers import remove_triggers
 from kanon_duck.release.history import retire_released_rows
@@ -19,9 +19,15 @@ def run(call: Call) -> list[Row]:
     Raises
     ------
     KanonError
-        When another masked view reads it.
+        When another masked view reads it, or derives from it.
     """
     view = find_view(call)
+    derived = [each.name for each in derived_views(call, view)]
+    if derived:
+        raise KanonError(
+            f"masked view {view.name} is what {', '.join(derived)} derives from: drop that first, since it has no "
+            "releases without it"
+        )
     reading = readers(call, view)
     if reading:
         raise KanonError(
@@ -35,4 +41,6 @@ def run(call: Call) -> list[Row]:
     if view.capture == "trigger":
         remove_triggers(call, view.number)
     record_drop(call.database, view)
+    if view.derive_from is not None:  # what processes remember of the parent knows of the view
+        record_state(call.database, view_named(call, view.derive_from).number, members_version=new_version())
     return [{"view_name": view.name, "releases": view.release}]

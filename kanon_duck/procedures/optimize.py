@@ -8,7 +8,7 @@ import numpy as np
 
 from kanon_duck.catalog.options import FULL_DOMAIN
 from kanon_duck.catalog.settings import standing_warnings
-from kanon_duck.catalog.views import find_view, stored_settings
+from kanon_duck.catalog.views import find_view, refuse_derived, stored_settings
 from kanon_duck.errors import KanonError
 from kanon_duck.maintenance.batch import optimize_classes
 from kanon_duck.maintenance.capture import empty_snapshot
@@ -19,6 +19,7 @@ from kanon_duck.maintenance.next_release import (
     move_members,
     release_draft,
 )
+from kanon_duck.maintenance.refresh import series_views
 from kanon_duck.maintenance.secure_refresh import load_series, nothing_changed, release_changes
 from kanon_duck.maintenance.state import keep_in_mind, load_state
 from kanon_duck.release.shown import put_back
@@ -36,7 +37,8 @@ def run(call: Call) -> list[Row]:
     """
     started = time.perf_counter()
     view = find_view(call)
-    of_the_view = put_back(call, view, dry_run=False)
+    refuse_derived(view, "optimize")
+    of_the_view = [warning for each in series_views(call, view) for warning in put_back(call, each, dry_run=False)]
     stored, settings = stored_settings(call, view)
     if settings.method == FULL_DOMAIN:
         raise KanonError(

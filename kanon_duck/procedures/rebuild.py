@@ -12,10 +12,13 @@ from kanon_duck.catalog.column_types import first_other_type
 from kanon_duck.catalog.settings import Settings, read_settings, standing_warnings
 from kanon_duck.catalog.views import (
     MaskedView,
+    derived_views,
     domain_widths,
     find_view,
+    follow_parent,
     record_release,
     record_settings,
+    refuse_derived,
     release_row,
     settings_as_made,
     stored_call,
@@ -30,6 +33,7 @@ from kanon_duck.kernels.box import NO_CLASS
 from kanon_duck.maintenance.capture import compare
 from kanon_duck.maintenance.from_scratch import release_from_scratch
 from kanon_duck.maintenance.last_release import compare_with_last, remember_last
+from kanon_duck.maintenance.refresh import series_views
 from kanon_duck.maintenance.secure_refresh import encode_changes, release_changes
 from kanon_duck.maintenance.triggers import install_triggers, remove_triggers, trigger_source
 from kanon_duck.maintenance.without_release import undo_dry_run
@@ -69,8 +73,9 @@ def run(call: Call) -> list[Row]:
     """Make the next release from scratch; what is not typed stays as it was, and columns keep their roles."""
     started = time.perf_counter()
     view = find_view(call)
+    refuse_derived(view, "rebuild")
     dry_run = read.boolean(call.arguments, "dry_run", False)
-    of_the_view = put_back(call, view, dry_run)
+    of_the_view = [warning for each in series_views(call, view) for warning in put_back(call, each, dry_run)]
     changed = _with_changes(call, view)
     settings = read_settings(changed, stored_types(call, view))
     _refuse_other_columns(call, view, settings)
@@ -79,6 +84,12 @@ def run(call: Call) -> list[Row]:
         raise KanonError(
             f"secure is true, but the releases of {view.name} so far can be compared: new_series => true begins a "
             "secure series with the next release, and says that earlier recipients may compare"
+        )
+    derived = derived_views(call, view)
+    if derived and (new_series or not settings.secure):
+        raise KanonError(
+            f"{'new_series' if new_series else 'secure'} would end the series of {view.name}, from which "
+            f"{', '.join(each.name for each in derived)} derives: drop that first"
         )
     if settings.capture == "trigger":
         trigger_source(changed, settings)
@@ -163,6 +174,8 @@ def _continue_series(call: Call, changed: Call, view: MaskedView, settings: Sett
             )
     settings = replace(settings, quasi_identifiers=fixed)
     version = record_settings(changed, view.number, settings, settings_as_made(database, view))
+    for derived in derived_views(call, view):
+        follow_parent(call, derived)
     call.phase("reading")
     found = compare(stored, settings, view.number)
     call.phase("encoding")

@@ -135,6 +135,14 @@ def end_all_classes(database: Database, view_number: int, release: int) -> Ended
     return ended
 
 
+def end_no_classes(database: Database, view_number: int, release: int) -> Ended:
+    """Note that a release ends no reader class, and shows no new one."""
+    ended = Ended("temp.kanon_ended", view_number, release)
+    none = _ended(f"{classes_table(view_number)} WHERE false")
+    database.execute(f"CREATE OR REPLACE TEMPORARY TABLE {ended.table} AS {none}")
+    return ended
+
+
 def _ended(classes: str) -> str:
     """SQL for the reader classes that some classes are, as `Ended` has those that nothing succeeds."""
     return (

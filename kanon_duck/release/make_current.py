@@ -46,8 +46,8 @@ IN_PLACE = (
 """What the owner is told of a release in which only changed classes were written."""
 
 
-def make_current(call: Call, view_number: int, settings: Settings, release: int) -> list[str]:
-    """Write all rows of a release, check them as a reader would, and only then make the masked view.
+def make_current(call: Call, view_number: int, settings: Settings, release: int, is_first: bool) -> list[str]:
+    """Write all rows of a release, check them as a reader would, and only then, of the first, make the masked view.
 
     Returns warnings.
 
@@ -58,7 +58,7 @@ def make_current(call: Call, view_number: int, settings: Settings, release: int)
     """
     warnings = _write_anew(call, view_number, settings)
     _check(call.database, view_number, settings, release)
-    if release == 1:
+    if is_first:
         show_release(call.database, call.catalog, settings.view, settings.name)
     return warnings
 

@@ -23,11 +23,13 @@ from kanon_duck.catalog.tables import (
     series_table,
     slots_table,
     tuples_table,
+    unions_table,
+    values_table,
 )
 from kanon_duck.intake.hashing import hash_of, person, tuple_hash, typed_columns
 from kanon_duck.runtime.arrow import numbers
 from kanon_duck.runtime.database import Database
-from kanon_duck.secure.bounds import Bounds
+from kanon_duck.secure.bounds import Bounds, Unions
 from kanon_duck.secure.state import NOBODY, NONE, SeriesState
 
 Integers = NDArray[np.int64]
@@ -39,8 +41,8 @@ OF_PEOPLE = ("slot", "since", "waiting")
 
 
 def has_slots(database: Database, view_number: int) -> bool:
-    """Whether a secure masked view has its tables; one made by an earlier version has not."""
-    schema, table = slots_table(view_number).split(".")
+    """Whether a masked view has the tables of a series; one made by an earlier version has not, nor a derived one."""
+    schema, table = people_table(view_number).split(".")
     query = "SELECT count(*) FROM duckdb_tables() WHERE schema_name = ? AND table_name = ?"
     return bool(database.value(query, [schema, table]))
 
@@ -228,6 +230,39 @@ def _give_daughters_their_witness(database: Database, view_number: int) -> None:
     database.execute(f"ALTER TABLE {cohorts} DROP COLUMN origin")
 
 
+def write_unions(database: Database, view_number: int, unions: Unions) -> None:
+    """Write which union each slot belongs to in a derived view, and since when there is each union."""
+    slots = np.flatnonzero(unions.union != NONE)
+    of_slots = {"slot": numbers(slots), "cohort": numbers(unions.union[slots])}
+    formed = {"cohort": numbers(np.arange(len(unions.formed))), "formed": numbers(unions.formed)}
+    for table, columns in ((unions_table(view_number), of_slots), (cohorts_table(view_number), formed)):
+        _write_whole(database, table, columns)
+
+
+def read_unions(database: Database, view_number: int, slots: int, bounds: Bounds) -> Unions:
+    """Read the unions of a derived view, over some number of slots of its parent."""
+    data = database.numpy(f"SELECT slot, cohort FROM {unions_table(view_number)}")
+    union = np.full(slots, NONE)
+    union[data["slot"]] = data["cohort"]
+    formed = database.numpy(f"SELECT formed FROM {cohorts_table(view_number)} ORDER BY cohort")["formed"]
+    return Unions(union, formed, bounds)
+
+
+def write_released_slots(database: Database, view_number: int, parent: int, state: SeriesState) -> None:
+    """Write the slots that a derived view shows now, and what they stand for in its parent."""
+    arrays = {name: numbers(getattr(state, name)) for name in ("value", "cohort", "holder", "beside")}
+    _write_whole(database, slots_table(view_number), arrays)
+    for table_of in (tuples_table, values_table):
+        database.execute(f"CREATE OR REPLACE TABLE {table_of(view_number)} AS FROM {table_of(parent)}")
+
+
+def _write_whole(database: Database, table: str, columns: dict[str, pa.Array]) -> None:
+    """Let a table hold some columns and nothing else."""
+    database.register("whole_table", pa.table(columns))
+    database.execute(f"CREATE OR REPLACE TABLE {table} AS FROM whole_table")
+    database.unregister("whole_table")
+
+
 def slot_rows(view_number: int, settings: Settings) -> str:
     """A relation of the rows of all slots: their class, their tuple, and whether somebody holds them."""
     own = "".join(f", {name}" for name in private_names(settings, "sensitive", "kept"))
@@ -256,8 +291,13 @@ def read_former(database: Database, view_number: int) -> tuple[Integers, Integer
     return data["row"], data["cohort"]
 
 
-def rows_in_use(database: Database, view_number: int) -> int:
-    """Row numbers up to here are, or have been, somebody's."""
-    rows = " UNION ALL ".join(f"SELECT row FROM {table(view_number)}" for table in (people_table, former_table))
+def former_rows(view_numbers: Sequence[int]) -> str:
+    """A relation of the codes that cohorts of a masked view, and of those derived from it, once held."""
+    return f"({' UNION ALL BY NAME '.join(f'FROM {former_table(number)}' for number in view_numbers)})"
+
+
+def rows_in_use(database: Database, view_number: int, former: str) -> int:
+    """Row numbers up to here are, or have been, somebody's, also in the relation of `former_rows`."""
+    rows = f"SELECT row FROM {people_table(view_number)} UNION ALL SELECT row FROM {former}"
     query = f"SELECT coalesce(max(row), -1) + 1 FROM ({rows})"
     return int(database.value(query))

@@ -146,12 +146,3 @@ def one_of(argument: str, given: str, known: Iterable[str], what: str) -> str:
     near = get_close_matches(fold(given), folded, n=1)
     hint = f"did you mean {folded[near[0]]}" if near else f"there are {', '.join(candidates[:20]) or 'none'}"
     raise KanonError(f"{argument} names {shown(given)}, but there is no such {what}: {hint}")
-
-
-def refuse_not_yet(arguments: Arguments, defaults: Mapping[str, Any]) -> None:
-    """Refuse options that are not built yet, unless they have their default value."""
-    for name, default in defaults.items():
-        value = arguments.get(name)
-        if value is not None and (value.lower() if isinstance(value, str) else value) != default:
-            only = "leave it out" if default is None else f"only {shown(default)} works so far"
-            raise KanonError(f"{name} is {shown(value)}, which is not built yet: {only}")

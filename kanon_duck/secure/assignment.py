@@ -85,7 +85,7 @@ def assignment(state: SeriesState, person: int, value: int) -> dict[int, int]:
         give(slot, new)
 
     def place(slot: int, new: int) -> None:
-        witness, own_value = state.witness[slot], int(values[slot])
+        witness, own_value = int(state.witness[slot]), int(values[slot])
         if new == own_value:
             return
         if base[slot]:
@@ -93,8 +93,7 @@ def assignment(state: SeriesState, person: int, value: int) -> dict[int, int]:
         elif gone[slot] and state.beside[slot] != witness:
             came_and_went(slot, new)
         else:
-            if new != values[witness]:
-                exchange(witness, partner(state.cohort[witness], new, base))
+            place(witness, new)
             give(slot, new)
             give(witness, own_value, state.born[slot], state.empty_until[slot] if gone[slot] else STILL)
 

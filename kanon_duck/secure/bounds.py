@@ -27,11 +27,14 @@ class Bounds:
         What each tuple says of each attribute that l or p speaks of: its value, or its strong value, from 0.
     required : int64, shape (attributes,)
         Different ones that must stay possible for everybody: l or p.
+    derived : tuple of Unions
+        Of the views derived from the series, what must stay possible there for everybody.
     """
 
     k: int
     attribute_values: Integers
     required: Integers
+    derived: tuple[Unions, ...] = ()
 
     @property
     def tuples(self) -> int:
@@ -60,3 +63,25 @@ class Bounds:
             of_values[:, attribute] = first + own
             first += len(numbers)
         return of_values
+
+
+@dataclass(frozen=True)
+class Unions:
+    """The classes of a view that is derived from a series: each is a *union* of cohorts, shown together or not at all.
+
+    All cohorts of a union are first shown there in the same release. What parts from one of them stays in its union,
+    and so does company.
+
+    Attributes
+    ----------
+    union : int64, shape (slots,)
+        The union that each slot belongs to, or NONE. There may be more slots: see `secure.unions.union_of_slots`.
+    formed : int64, shape (unions,)
+        Release that each was first shown in.
+    bounds : Bounds
+        What must stay possible for everybody in the view.
+    """
+
+    union: Integers
+    formed: Integers
+    bounds: Bounds

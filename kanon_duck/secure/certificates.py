@@ -16,6 +16,8 @@ links
     as long as the exchanges in the different cohorts touch no slot twice. If that is everything that a cohort offers,
     others of it may exchange with a linked slot too.
 
+Views that are derived from the series are series of their own, with cohorts that are unions of its cohorts.
+
 An exchange with a slot uses it for one person's certificate; another person's certificate may use it again, since every
 certificate is an assignment of its own.
 """
@@ -31,7 +33,8 @@ from kanon_duck.errors import RefusedReleaseError
 from kanon_duck.kernels.atoms import in_lists
 from kanon_duck.kernels.secure_values import count_values, list_values
 from kanon_duck.secure.bounds import Bounds
-from kanon_duck.secure.state import NONE, SeriesState, joined
+from kanon_duck.secure.state import NONE, STILL, SeriesState, joined
+from kanon_duck.secure.unions import as_series, union_of_slots
 
 Integers = NDArray[np.int64]
 
@@ -200,15 +203,19 @@ class Links:
 def examine_links(state: SeriesState, bounds: Bounds, offered: Offer, static: NDArray[np.bool_]) -> Links:
     """Find what is possible for those who have held linked slots.
 
-    Guarantee: a group is sound only if its slots lie in cohorts of different roots, k rows have the same values in all
-    of these, and the values that all of them offer, with the group's own, are diverse enough.
+    Guarantee: a group is sound only if its slots lie in cohorts of different roots, or in one that has a slot to
+    exchange for each, k rows have the same values in all of these, and the values that all of them offer, with the
+    group's own, are diverse enough.
     """
     slots = np.flatnonzero(~static)
     slots = slots[np.argsort(state.link[slots], kind="stable")]
     _, first, group = np.unique(state.link[slots], return_index=True, return_inverse=True)
     groups, cohort = len(first), state.cohort[slots]
     size = np.bincount(group, minlength=groups)
+    _, of_pair, together = np.unique(group * state.cohorts + cohort, return_inverse=True, return_counts=True)
     which, value, count = lasting(state, bounds, offered).expanded(cohort)
+    enough = count >= together[of_pair][which]
+    which, value, count = which[enough], value[enough], count[enough]
     # values that every cohort of the group offers
     keys, place, times = np.unique(group[which] * bounds.tuples + value, return_inverse=True, return_counts=True)
     least = np.full(len(keys), np.iinfo(np.int64).max)
@@ -221,18 +228,36 @@ def examine_links(state: SeriesState, bounds: Bounds, offered: Offer, static: ND
     sound = bounds.diverse(stops, pairs % bounds.tuples)
     rows = 1 + np.bincount(keys // bounds.tuples, least, minlength=groups).astype(np.int64)
     sound &= rows >= bounds.k
-    root = roots(state)[state.cohort[slots]]
-    different = np.bincount(np.unique(group * state.cohorts + root) // max(state.cohorts, 1), minlength=groups)
-    sound &= different == np.bincount(group, minlength=groups)
+    sound[group[~_apart_or_together(state, slots, group)]] = False
     return Links(slots, group, stops, pairs % bounds.tuples, rows, sound)
+
+
+def _apart_or_together(state: SeriesState, slots: Integers, group: Integers) -> NDArray[np.bool_]:
+    """Which linked slots touch no slot twice in their exchanges with the others of their group.
+
+    Either no other slot of the group is in a cohort of the same root; or all of these are in one cohort that is related
+    to no other, no more than one of them is company, and none was taken away.
+    """
+    root = roots(state)
+    related = np.bincount(root, minlength=state.cohorts)[root] > 1
+    cohort = state.cohort[slots]
+    _, of_root, others = np.unique(group * state.cohorts + root[cohort], return_inverse=True, return_counts=True)
+    company = np.bincount(of_root, state.witness[slots] != NONE, minlength=len(others))
+    never = np.bincount(of_root, related[cohort] | state.gone()[slots], minlength=len(others)) > 0
+    return ((others == 1) | (~never & (company <= 1)))[of_root]
 
 
 def certifying(state: SeriesState, bounds: Bounds, offered: Offer, links: Links, static: NDArray[np.bool_]) -> Offer:
     """What cohorts offer those who hold no linked slot: also on linked base slots that can have all values of theirs.
 
-    Guarantee: whoever held slots linked with such a one can have any value that the cohort offers.
+    Guarantee: whoever held slots linked with such a one can have any value that the cohort offers, and no two of these
+    slots lie in one cohort.
     """
-    slots = links.slots[links.sound[links.group] & state.base()[links.slots]]
+    of_pair = links.group * state.cohorts + state.cohort[links.slots]
+    _, place, times = np.unique(of_pair, return_inverse=True, return_counts=True)
+    alone = np.ones(len(links.stops), bool)
+    alone[links.group[times[place] > 1]] = False
+    slots = links.slots[(links.sound & alone)[links.group] & state.base()[links.slots]]
     group = np.full(state.slots, NONE)
     group[links.slots] = links.group
     which, value, _ = offered.expanded(state.cohort[slots])
@@ -247,10 +272,11 @@ def gone_rightly(state: SeriesState, bounds: Bounds, static: NDArray[np.bool_], 
     """Which slots that were taken away went beside a base slot that is there and has been for as long as they.
 
     Guarantee: of those taken away in the present release, the holder of that slot changes in it. It is the witness, or
-    the cohort formed at once and offers the value.
+    both are original slots and another of these has the value.
     """
     door, cohort = state.beside[slots], state.cohort[slots]
-    right = static[door] & (state.cohort[door] == cohort) & state.base()[door]
+    right = static[door] & (state.cohort[door] == cohort)
+    right &= state.base()[door] | (state.witness[slots] == door)
     right &= state.born[door] <= state.born[slots]
     new = state.empty_until[slots] == state.release
     right &= ~(new & unchanged(state, door))
@@ -284,10 +310,22 @@ def unchanged(state: SeriesState, slots: Integers) -> NDArray[np.bool_]:
 
 
 def failures(state: SeriesState, bounds: Bounds) -> Failures:
-    """Find what is not sound.
+    """Find what is not sound in a series, or in a view that is derived from it.
 
     Guarantee: where nothing is found, everybody who has ever been in a release has a certificate.
     """
+    found = unsound(state, bounds)
+    cohorts, linked = [found.cohorts], [found.linked]
+    for unions in bounds.derived:
+        union = union_of_slots(state, unions)
+        found = unsound(as_series(state, unions), unions.bounds)
+        cohorts.append(state.cohort[np.isin(union, found.cohorts)])
+        linked.append(np.flatnonzero(union != NONE)[found.linked])
+    return Failures(np.unique(np.concatenate(cohorts)), np.unique(np.concatenate(linked)))
+
+
+def unsound(state: SeriesState, bounds: Bounds) -> Failures:
+    """Find what is not sound in a series alone."""
     static = state.static()
     offered = offer(state, bounds, static)
     links = examine_links(state, bounds, offered, static)
@@ -297,6 +335,13 @@ def failures(state: SeriesState, bounds: Bounds) -> Failures:
     bad |= ~sound_parts(state, bounds, offered, static)
     witness = state.witness[state.witness != NONE]
     bad[state.cohort[witness[~static[witness]]]] = True
+    company = np.flatnonzero(~state.base() & ~state.gone())  # may be a witness itself, of what came later
+    late = state.born[state.witness[company]] >= state.born[company]
+    bad[state.cohort[company[late]]] = True
+    original = np.flatnonzero(state.witness == NONE)
+    first = np.full(state.cohorts, STILL)
+    np.minimum.at(first, state.cohort[original], state.born[original])
+    bad[state.cohort[original[state.born[original] > first[state.cohort[original]]]]] = True  # it did not form at once
     new = np.flatnonzero((state.witness != NONE) & (state.born == state.release))
     bad[state.cohort[new[unchanged(state, state.witness[new])]]] = True
     gone = np.flatnonzero(state.gone())

@@ -186,8 +186,7 @@ def _finish(state: SeriesState, bounds: Bounds, settings: SeriesSettings) -> Rel
     """Say what is shown and why others wait, and refuse what is not certified."""
     verify(state, bounds)
     held = state.held()
-    shown = state.living()
-    shown[state.cohort[state.hiding(settings.hides)]] = False
+    shown = state.showing(settings.hides)
     state = replace(state, shown=shown)
     reason = np.full(len(state.slot), NOT_WAITING)
     waits = state.waiting != NONE

@@ -146,6 +146,12 @@ class SeriesState:
         """Which cohorts somebody is in: the others are never shown again."""
         return np.bincount(self.cohort[self.held()], minlength=self.cohorts) > 0
 
+    def showing(self, hides: bool) -> NDArray[np.bool_]:
+        """Which cohorts a release shows: those that somebody is in, if no slot keeps them from it."""
+        shown = self.living()
+        shown[self.cohort[self.hiding(hides)]] = False
+        return shown
+
     def classes(self) -> Integers:
         """Class of each person in the last release: the number of the cohort, NONE for one who is not shown."""
         holding = self.held() & self.shown[self.cohort]

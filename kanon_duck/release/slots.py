@@ -195,7 +195,6 @@ def read_state(
     former : (int64, int64)
         Row numbers of codes that cohorts once held, and these cohorts.
     """
-    _give_daughters_their_witness(database, view_number)
     slots = database.numpy(f"SELECT {', '.join(OF_SLOTS)} FROM {slots_table(view_number)} ORDER BY slot")
     cohorts = database.numpy(f"SELECT {', '.join(OF_COHORTS)} FROM {cohorts_table(view_number)} ORDER BY cohort")
     data = database.numpy(f"SELECT row, value, {', '.join(OF_PEOPLE)} FROM {people_table(view_number)}")
@@ -214,20 +213,6 @@ def read_state(
     unit = database.value(f"SELECT unit FROM {series_table(view_number)}")
     arrays: dict[str, Any] = {**slots, **cohorts, **of_people}
     return SeriesState(release=release, unit=unit, low=low, high=high, **arrays), value
-
-
-def _give_daughters_their_witness(database: Database, view_number: int) -> None:
-    """Bring up to date what an earlier version wrote: there, company that parted had its witness with the cohort."""
-    slots, cohorts = slots_table(view_number), cohorts_table(view_number)
-    schema, table = cohorts.split(".")
-    query = "SELECT count(*) FROM duckdb_columns() WHERE schema_name = ? AND table_name = ? AND column_name = 'origin'"
-    if not database.value(query, [schema, table]):
-        return
-    database.execute(
-        f"UPDATE {slots} AS slots SET witness = cohorts.origin FROM {cohorts} AS cohorts "
-        f"WHERE cohorts.cohort = slots.cohort AND cohorts.origin <> {NONE} AND slots.witness = {NONE}"
-    )
-    database.execute(f"ALTER TABLE {cohorts} DROP COLUMN origin")
 
 
 def write_unions(database: Database, view_number: int, unions: Unions) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from pathlib import Path
 
 import kanon_duck
@@ -53,14 +54,19 @@ def own_layer(file: Path) -> str:
     return file.relative_to(PACKAGE).with_suffix("").parts[0]
 
 
+def files() -> Iterator[Path]:
+    """The package's own files: where it is installed, the examples stand beside them."""
+    return (file for file in PACKAGE.rglob("*.py") if own_layer(file) != "examples")
+
+
 def test_every_folder_has_its_layer() -> None:
-    assert {own_layer(file) for file in PACKAGE.rglob("*.py")} == set(LAYERS)
+    assert {own_layer(file) for file in files()} == set(LAYERS)
 
 
 def test_no_file_imports_from_a_higher_layer() -> None:
     upward = {
         f"{file.relative_to(PACKAGE)} imports from {above}"
-        for file in PACKAGE.rglob("*.py")
+        for file in files()
         for above in imports(file)
         if LAYERS.index(above) < LAYERS.index(own_layer(file))
     }

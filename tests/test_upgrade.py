@@ -23,8 +23,6 @@ from kanon_duck.catalog import migrations
 from kanon_duck.installation import CATALOG_VERSION
 from tests.fixtures.make_catalog_fixture import FOLDER, KEYED, MASK, change_and_refresh, fill, fill_with_triggers
 
-pytestmark = pytest.mark.surface
-
 HAS_TRIGGERS = duckdb.__version__ >= "2"
 NEEDS_TRIGGERS = pytest.mark.skipif(not HAS_TRIGGERS, reason="DuckDB has triggers from 2.0 on")
 FIXTURES = [
@@ -172,7 +170,7 @@ def assert_checked(connection: duckdb.DuckDBPyConnection) -> None:
         assert all(passed for _, passed in checks), (view, checks)
 
 
-@pytest.mark.parametrize("steps", [{}, STEPS], ids=["present", "later"])
+@pytest.mark.parametrize("steps", [pytest.param({}, marks=pytest.mark.surface), STEPS], ids=["present", "later"])
 def test_an_upgraded_database_reads_as_before_and_goes_on(old: str, later: Upgrader, steps: dict[int, str]) -> None:
     before = readings(old)
     later(steps)
@@ -215,6 +213,7 @@ def test_an_upgraded_database_reads_as_before_and_goes_on(old: str, later: Upgra
         assert_checked(connection)
 
 
+@pytest.mark.surface
 def test_the_private_history_knows_the_same_people(old: str) -> None:
     person = "hash((SELECT salt FROM kanon_private.salt), hash(key_0, sensitive_0, kept_0))"
     with kanon_duck.connect(old) as connection:
@@ -226,6 +225,7 @@ def test_the_private_history_knows_the_same_people(old: str) -> None:
             assert people > members > 0.5 * people  # the others have left, or have another diagnosis
 
 
+@pytest.mark.surface
 def test_readers_with_duckdb_alone_go_on_reading_during_an_upgrade(old: str, later: Upgrader) -> None:
     later(STEPS)
     with duckdb.connect(old) as plain:
@@ -297,6 +297,7 @@ def test_every_version_has_a_fixture_and_a_step() -> None:
 # How a step is written
 
 
+@pytest.mark.surface
 def test_statements_for_each_row(one_old: str, later: Upgrader) -> None:
     with duckdb.connect(one_old) as connection:
         connection.execute("CREATE MACRO main.max(value) AS 'a macro of the owner'")
@@ -372,6 +373,7 @@ def test_the_shell_tells_on_standard_error(one_old: str, tmp_path: Path) -> None
     assert told[1] == ""
 
 
+@pytest.mark.surface
 def test_a_read_only_connection_says_what_to_do(one_old: str, later: Upgrader) -> None:
     before = readings(one_old)
     later(STEPS)
@@ -387,6 +389,7 @@ def test_a_read_only_connection_says_what_to_do(one_old: str, later: Upgrader) -
         assert_checked(connection)
 
 
+@pytest.mark.surface
 def test_a_newer_database_is_refused_with_its_version(one_old: str, later: Upgrader) -> None:
     later(STEPS)
     kanon_duck.connect(one_old).close()
@@ -491,6 +494,7 @@ def test_a_process_that_ends_in_the_middle_leaves_the_old_version(
     assert readings(old) == seen
 
 
+@pytest.mark.surface
 def test_a_process_that_is_killed_near_the_commit_leaves_one_version_whole(
     one_old: str, tmp_path: Path, later: Upgrader
 ) -> None:

@@ -79,6 +79,14 @@ def test_the_first_error_ends_a_script(tmp_path: Path) -> None:
     assert tables == [("a",)]
 
 
+def test_several_commands_run_in_order_up_to_the_first_that_fails(tmp_path: Path) -> None:
+    database = tmp_path / "people.duckdb"
+    done = run("sql", database, "-c", "CREATE TABLE a AS SELECT 7 AS n -- seven", "-c", "SELECT n + 1 AS more FROM a")
+    assert (done.exit_code, lines(done.stdout)[0], lines(done.stdout)[-1]) == (0, ["1", "row"], ["8"])
+    done = run("sql", database, "-c", "FROM missing", "-c", "CREATE TABLE b AS SELECT 8")
+    assert (done.exit_code, run("sql", database, "-c", "FROM b").exit_code) == (2, 2)
+
+
 def test_a_syntax_error_runs_nothing(tmp_path: Path) -> None:
     done = run("sql", tmp_path / "people.duckdb", "-c", "CREATE TABLE a AS SELECT 7; SELEC 1")
     assert done.exit_code == 2

@@ -26,6 +26,8 @@ REFRESHED = [
     "counterfeits", "vulnerable_rows", "information_loss_per_row", "warnings", "seconds",
 ]  # fmt: skip
 
+PUBLISHED = ["target", "kind", "release", "published_at", "stale", "warnings"]
+
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -124,6 +126,25 @@ def test_every_view_failed(database: Path) -> None:
     assert run("sql", database, text="CALL kanon.refresh_all()").exit_code == 1
 
 
+@pytest.mark.parametrize(
+    "question", ["SELECT seconds FROM kanon.refresh_all()", "SELECT count(*) FROM kanon.refresh_all()"]
+)
+def test_the_exit_code_does_not_depend_on_what_a_statement_shows(database: Path, question: str) -> None:
+    assert run("sql", database, "-c", question).exit_code == 0
+    change(database, "DROP TABLE people")
+    assert run("sql", database, "-c", question, "-c", "SELECT 1").exit_code == 1
+    assert (
+        run("sql", database, "-c", "SELECT name AS view_name, 'held' AS cause FROM kanon.masked_views").exit_code == 0
+    )
+
+
+@pytest.mark.parametrize("named", [(), ("people_masked",)])
+def test_seconds_are_a_number(database: Path, named: tuple[str, ...]) -> None:
+    change(database, "DROP TABLE people")
+    found = findings(run("refresh", database, *named, "--json"))["people_masked"]
+    assert (found["cause"], found["seconds"]) == ("failed", 0.0)
+
+
 def test_quiet_says_nothing_where_all_is_well(database: Path) -> None:
     for command in ("refresh", "check", "status", "channels"):
         for options in ((), ("--json",)):
@@ -143,7 +164,7 @@ def test_publish_names_a_target_once(database: Path, tmp_path: Path) -> None:
     for each in found.values():
         assert list(each) == [*EVERY, "targets"]
         [published] = each["targets"]
-        assert list(published) == ["target", "kind", "release", "published_at", "stale", "warnings"]
+        assert list(published) == PUBLISHED
         assert (published["target"], published["release"], published["stale"]) == (str(target.resolve()), 1, False)
 
     change(database, "UPDATE visits SET age = age + 1 WHERE id < 9")
@@ -173,6 +194,47 @@ def test_a_target_that_cannot_be_written_fails_and_the_others_are_published(data
     assert "visits.csv" in failed["reason"]
     assert files["people_masked"].is_file()
     assert run("publish", database, "--quiet").stderr == f"visits_masked: {failed['reason']}\n"
+
+
+def test_a_script_that_could_not_publish_fails(database: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "bi"
+    folder.mkdir()
+    assert run("publish", database, "visits_masked", "--to", folder / "visits.csv", "--quiet").exit_code == 0
+    shutil.rmtree(folder)
+    assert run("sql", database, "-c", "CALL kanon.publish_all()").exit_code == 1
+    assert (
+        run("sql", database, "-c", "SELECT release FROM kanon.refresh('visits_masked', publish => true)").exit_code == 1
+    )
+    assert run("sql", database, "-c", "CALL kanon.refresh('visits_masked')").exit_code == 0
+    folder.mkdir()
+    assert run("sql", database, "-c", "CALL kanon.publish_all()").exit_code == 0
+
+
+def test_a_named_target_that_cannot_be_written_fails(database: Path, tmp_path: Path) -> None:
+    target = tmp_path / "bi" / "visits.csv"
+
+    def publish() -> tuple[int, Any]:
+        done = run("publish", database, "visits_masked", "--to", target, "--json")
+        [found] = findings(done).values()
+        assert (list(found), list(found["targets"][0]), done.stderr) == ([*EVERY, "targets"], PUBLISHED, "")
+        return done.exit_code, found
+
+    code, never = publish()
+    assert (code, never["ok"], never["view_name"]) == (1, False, "visits_masked")
+    assert "visits.csv" in never["reason"]
+    [answer] = never["targets"]
+    assert (answer["target"], answer["release"], answer["stale"]) == (str(target.resolve()), None, True)
+
+    target.parent.mkdir()
+    assert publish()[0] == 0
+    shutil.rmtree(target.parent)
+    code, lost = publish()
+    assert (code, lost["reason"], lost["targets"][0]["kind"], lost["targets"][0]["release"]) == (
+        1,
+        never["reason"],
+        "csv",
+        1,
+    )
 
 
 def test_publish_needs_a_target_at_first(database: Path) -> None:
@@ -255,6 +317,8 @@ def test_wrong_usage_and_errors_end_with_2(database: Path, tmp_path: Path) -> No
         (("refresh", database, "people_maskd"), "did you mean people_masked"),
         (("status", tmp_path / "missing.duckdb"), "there is no database"),
         (("refresh", tmp_path / "missing.duckdb"), "there is no database"),
+        (("status", ":memory:"), "begins empty"),
+        (("status", "no such file.duckdb"), "kanon-duck sql 'no such file.duckdb' makes one"),
         (("check", empty), "has no masked views"),
     ):
         done = run(*arguments)

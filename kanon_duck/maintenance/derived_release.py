@@ -39,6 +39,7 @@ from kanon_duck.release.make_current import PeopleCounts, describe_release, make
 from kanon_duck.release.members import held_back
 from kanon_duck.release.slots import read_bounds, read_former, read_unions, write_released_slots, write_unions
 from kanon_duck.release.stays import create_membership, remember_leaving
+from kanon_duck.runtime import shortfalls
 from kanon_duck.runtime.arrow import numbers, texts
 from kanon_duck.runtime.call import Call, Row
 from kanon_duck.runtime.database import Database
@@ -199,6 +200,7 @@ def _release(parent: Draft, view: MaskedView, settings: Settings, series: Secure
     labels = seen.slots.classes()
     if np.all(labels == NO_CLASS):
         reason = f"every class has lost somebody: release {view.release} stays until the empty places of one are filled"
+        shortfalls.note(view.name)
         record_state(database, view.number, status="held", reason=reason)
         return
     before, changed, leaving = _differences(database, view.number, parent.view.number, len(labels))

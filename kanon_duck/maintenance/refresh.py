@@ -50,6 +50,7 @@ from kanon_duck.release.members import (
 from kanon_duck.release.shown import put_back
 from kanon_duck.release.stays import remember_leaving
 from kanon_duck.release.widening import widen
+from kanon_duck.runtime import shortfalls
 from kanon_duck.runtime.call import Call, Row
 from kanon_duck.runtime.database import Database
 from kanon_duck.runtime.parallel import in_background
@@ -195,6 +196,7 @@ def row_of_derived(call: Call, view: MaskedView, of_parent: Row) -> Row:
     [(status, reason)] = call.database.rows("SELECT status, reason FROM kanon.masked_views WHERE name = ?", [view.name])
     if status == "current":
         return standing(call, after, "unchanged", of_parent["warnings"])
+    shortfalls.note(view.name)
     return standing(call, after, status, [reason])
 
 

@@ -8,6 +8,7 @@ from kanon_duck.catalog.views import MaskedView, derived_views, record_state, re
 from kanon_duck.errors import KanonError, RecordedError
 from kanon_duck.privacy.models import PrivacyModel
 from kanon_duck.release.members import held_back
+from kanon_duck.runtime import shortfalls
 from kanon_duck.runtime.call import Call, Row
 
 
@@ -50,6 +51,7 @@ def held(call: Call, view: MaskedView, model: PrivacyModel) -> Row:
         few = "the rows that are left make no class that satisfies the models"
     reason = f"{few}: release {view.release} stays until there are more"
     call.begin_again()
+    shortfalls.note(view.name)
     return no_release(call, view, "held", [reason], status="held", reason=reason)
 
 
@@ -80,4 +82,5 @@ def refused(call: Call, view: MaskedView, error: KanonError) -> RecordedError:
 
 def failed(call: Call, view: MaskedView, error: KanonError) -> Row:
     """A view that could not be refreshed while others are: the release there is, and why."""
+    shortfalls.note(view.name)
     return standing(call, view, "failed", [error.reason])

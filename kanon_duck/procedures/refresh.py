@@ -8,6 +8,7 @@ from kanon_duck.maintenance.refresh import refresh
 from kanon_duck.publishing.publication import publish, stale
 from kanon_duck.publishing.record import publications
 from kanon_duck.runtime import arguments as read
+from kanon_duck.runtime import shortfalls
 from kanon_duck.runtime.call import Call, Row
 
 
@@ -38,6 +39,7 @@ def _publish(call: Call, view: MaskedView) -> list[str]:
             warnings += publish(call, publication)[0]["warnings"]
         except KanonError as error:
             call.begin_again()
+            shortfalls.note(publication.target)
             warnings.append(f"{error.reason}; CALL kanon.publish_all() tries again")
         call.commit_so_far()
     return warnings

@@ -17,6 +17,7 @@ from kanon_duck.publishing.record import (
     record_publication,
 )
 from kanon_duck.publishing.targets import Target, read_target
+from kanon_duck.runtime import shortfalls
 from kanon_duck.runtime.call import Call, Row
 
 FILE_KINDS = ("duckdb", "parquet", "csv")
@@ -45,6 +46,17 @@ def publish(call: Call, publication: Publication) -> list[Row]:
     refuse_same_names(views)
     target = read_target(call, publication.target)
     publication = replace(publication, target=target.text)
+    try:
+        warnings = _write(call, target, publication, views)
+    except KanonError:
+        shortfalls.note(target.text)
+        raise
+    return _answers(call, target, views, warnings, time.perf_counter() - started)
+
+
+def _write(call: Call, target: Target, publication: Publication, views: list[MaskedView]) -> list[str]:
+    """Write a target and then its record; returns what the owner should know."""
+    target.refuse_unwritable()
     if not are_recorded(call.database, target.text, views) and not target.is_ours(views):
         raise KanonError(
             f"target {target.text} holds something that kanon_duck has not published (or cannot be read now): name "
@@ -55,7 +67,7 @@ def publish(call: Call, publication: Publication) -> list[Row]:
     target.write(call, contents, publication.storage_version)
     call.use_our_schemas()
     record_publication(call.database, target.kind, publication, views, target.keeps_others)
-    return _answers(call, target, views, warnings, time.perf_counter() - started)
+    return warnings
 
 
 def stale(call: Call, of_view: MaskedView | None = None) -> list[Publication]:
@@ -72,6 +84,7 @@ def stale(call: Call, of_view: MaskedView | None = None) -> list[Publication]:
 
 def failed(call: Call, publication: Publication, error: KanonError) -> list[Row]:
     """The rows of a target that could not be brought up to date."""
+    shortfalls.note(publication.target)
     rows = publication_rows(call.database, publication.target)
     return [row | {"stale": True, "rows": None, "warnings": [error.reason], "seconds": 0.0} for row in rows]
 

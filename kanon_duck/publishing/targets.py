@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from kanon_duck.catalog.views import MaskedView
@@ -51,6 +52,8 @@ class Target:
     warnings : list of str
     keeps_others : bool
         Whether tables of masked views that a call does not name stay there.
+    refuse_unwritable : callable
+        Raises `KanonError` where it is known before anything is written that nothing can be.
     """
 
     text: str
@@ -59,6 +62,7 @@ class Target:
     is_ours: Callable[[list[MaskedView]], bool]
     warnings: list[str] = field(default_factory=list)
     keeps_others: bool = False
+    refuse_unwritable: Callable[[], None] = lambda: None
 
 
 def read_target(call: Call, text: str) -> Target:
@@ -79,8 +83,7 @@ def read_target(call: Call, text: str) -> Target:
     kind = path.suffix.lower()
     if kind not in FILES:
         return _attached(call, text)
-    refuse_folder(path)
-    return FILES[kind](call, path)
+    return replace(FILES[kind](call, path), refuse_unwritable=partial(refuse_folder, path))
 
 
 def _duckdb_file(call: Call, path: Path) -> Target:
@@ -121,7 +124,6 @@ FILES = dict.fromkeys((".duckdb", ".ddb", ".db"), _duckdb_file) | {
 
 
 def _parquet_folder(folder: Path) -> Target:
-    refuse_file(folder)
     _refuse_patterns(folder)
 
     def is_ours(views: list[MaskedView]) -> bool:
@@ -135,6 +137,7 @@ def _parquet_folder(folder: Path) -> Target:
         "parquet",
         lambda call, contents, version: publish_parquet_folder(call, folder, _current(folder, contents, version)),
         is_ours,
+        refuse_unwritable=partial(refuse_file, folder),
     )
 
 

@@ -64,18 +64,22 @@ Wait = Annotated[
 @app.command(epilog="Example: kanon-duck sql clinic.duckdb -c 'FROM kanon.masked_views'")
 def sql(
     database: Database,
-    command: Annotated[str | None, typer.Option("-c", metavar="SQL", help="Run these statements.")] = None,
+    commands: Annotated[
+        list[str] | None,
+        typer.Option("-c", metavar="SQL", help="Run these statements; several -c run in order.", show_default=False),
+    ] = None,
     file: Annotated[
         Path | None, typer.Option("-f", metavar="FILE", exists=True, dir_okay=False, help="Run this script.")
     ] = None,
     wait: Wait = 0.0,
 ) -> None:
     """Run SQL on a database; without -c and -f, in an interactive shell."""
-    if command is not None and file is not None:
+    if commands and file is not None:
         raise typer.BadParameter("-c and -f exclude each other: give one of them.")
     with _failures_in_one_message(), open_database(database, wait) as connection:
-        if command is not None:
-            well = run_script(connection, command, console)
+        if commands:
+            outcomes = [run_script(connection, text, console) for text in commands]  # each runs, whatever came before
+            well = all(outcomes)
         elif file is not None:
             well = run_script(connection, _text(file), console)
         elif sys.stdin.isatty():

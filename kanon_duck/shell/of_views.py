@@ -12,13 +12,17 @@ from typing import Any
 import duckdb
 
 from kanon_duck.errors import KanonError
+from kanon_duck.runtime import shortfalls
 from kanon_duck.runtime.arguments import one_of
-from kanon_duck.shell.script import NOT_REFRESHED, error_message, run_in_thread
+from kanon_duck.shell.script import error_message, run_in_thread
 
 Finding = dict[str, Any]
 
 NOT_WELL = ("held", "broken")
 """What ``status`` is of a masked view that needs its owner."""
+
+NOT_REFRESHED = ("failed", "held")
+"""What ``cause`` is of a masked view that could not be refreshed."""
 
 REFRESHED = (
     "released_at", "cause", "rows", "classes", "waiting", "suppressed", "inserted", "updated", "deleted", "moved",
@@ -29,13 +33,13 @@ REFRESHED = (
 STATUS = ("released_at", "rows", "waiting", "checked_at", "refresh_recommended")
 """What a finding of `status_of_views` holds beside what every finding does."""
 
-PUBLISHED = ("target", "kind", "release", "published_at", "stale")
-"""What a finding of `publish_views` holds of each target, beside its warnings."""
+PUBLISHED = ("target", "kind", "release", "published_at", "stale", "warnings")
+"""What a finding of `publish_views` holds of each target."""
 
 _FAILED = """
     SELECT view_name, released_at, 'failed' AS cause, rows, classes, waiting, suppressed, 0 AS inserted, 0 AS updated,
            0 AS deleted, 0 AS moved, counterfeits, vulnerable_rows, information_loss_per_row, [?] AS warnings,
-           0.0 AS seconds
+           CAST(0 AS DOUBLE) AS seconds
     FROM kanon.releases WHERE view_name = ? ORDER BY release DESC LIMIT 1"""
 
 
@@ -70,24 +74,20 @@ def publish_views(connection: duckdb.DuckDBPyConnection, typed: Sequence[str], t
     KanonError
         As `refresh_views`, and when there is no target yet.
     duckdb.Error
-        When the named target cannot be written.
+        When the text of the target means none that can be published into.
     """
     names = _named(connection, typed)
     if target is None:
         answers = _records(connection, "CALL kanon.publish_all()")
     else:
-        answers = _records(connection, "CALL kanon.publish(?, ?)", [names, target])
-    published = [row for row in _records(connection, "FROM kanon.publications") if row["view_name"] in names]
+        answers = _published_into(connection, names, target)
+    recorded = [row | {"warnings": []} for row in _records(connection, "FROM kanon.publications")]
+    published = {(row["view_name"], row["target"]): row for row in [*recorded, *answers] if row["view_name"] in names}
     if not published:
         raise KanonError("nothing has been published yet: name masked views, and with --to where they go")
-    told = {(row["view_name"], row["target"]): row for row in answers}
     views = _views(connection)
     for name in names:
-        targets = []
-        for row in published:
-            if row["view_name"] == name:
-                answer = told.get((name, row["target"]), row | {"warnings": []})
-                targets.append({each: answer[each] for each in PUBLISHED} | {"warnings": answer["warnings"]})
+        targets = [{each: row[each] for each in PUBLISHED} for row in published.values() if row["view_name"] == name]
         if targets:
             failed = [warning for each in targets if each["stale"] for warning in each["warnings"]]
             yield _finding(views[name], not failed, "; ".join(failed) or views[name]["reason"]) | {"targets": targets}
@@ -171,6 +171,20 @@ def _refreshed(connection: duckdb.DuckDBPyConnection, name: str) -> Finding:
     except duckdb.Error as error:
         [row] = _records(connection, _FAILED, [error_message(error), name])
     return row
+
+
+def _published_into(connection: duckdb.DuckDBPyConnection, names: list[str], target: str) -> list[Finding]:
+    """The rows of a publication; made up from what is recorded of the target where it cannot be written."""
+    with shortfalls.listen() as heard:
+        try:
+            return _records(connection, "CALL kanon.publish(?, ?)", [names, target])
+        except duckdb.Error as error:
+            if not heard:
+                raise
+            failed = {"target": heard[0], "stale": True, "warnings": [error_message(error)]}
+    recorded = _records(connection, "FROM kanon.publications WHERE target = ?", [failed["target"]])
+    known = {row["view_name"]: row for row in recorded}
+    return [dict.fromkeys(PUBLISHED) | {"view_name": name} | known.get(name, {}) | failed for name in names]
 
 
 def _named(connection: duckdb.DuckDBPyConnection, typed: Sequence[str]) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import time
 from pathlib import Path
 
@@ -44,8 +45,10 @@ def open_existing(database: str, wait: float, read_only: bool) -> duckdb.DuckDBP
     KanonError
         When there is no such file, among others.
     """
+    if database == ":memory:":
+        raise KanonError(":memory: has no masked views, because it begins empty: name a database file")
     if not Path(database).is_file():
-        raise KanonError(f"there is no database {database}: kanon-duck sql {database} makes one")
+        raise KanonError(f"there is no database {database}: kanon-duck sql {shlex.quote(database)} makes one")
     return _open(database, wait, read_only)
 
 

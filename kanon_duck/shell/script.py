@@ -12,6 +12,7 @@ import duckdb
 from rich.console import Console
 from rich.syntax import Syntax
 
+from kanon_duck.runtime import shortfalls
 from kanon_duck.shell import misspelled
 from kanon_duck.shell.rendering import TABLE_ROWS, Result, print_result
 
@@ -23,9 +24,6 @@ FETCHED_ROWS = 10_000
 SECONDS_TO_UNDO = 0.5
 """How long a call of a procedure has, after Ctrl-C, to notice it and to undo its work. A call whose statement is gone
 undoes it later, and as long the connection cannot be closed."""
-
-NOT_REFRESHED = ("failed", "held")
-"""What ``cause`` says of a masked view that a call could not refresh, although the call itself went well."""
 
 T = TypeVar("T")
 
@@ -54,7 +52,8 @@ def run_script(connection: duckdb.DuckDBPyConnection, text: str, console: Consol
     Returns
     -------
     bool
-        Whether all is well: False if a call could not refresh one of the masked views, and said so in its row.
+        Whether all is well: False if a call could not refresh a masked view or publish into a target, whether or not
+        the statement shows the row that says so.
 
     Raises
     ------
@@ -70,11 +69,12 @@ def run_script(connection: duckdb.DuckDBPyConnection, text: str, console: Consol
             console.print(highlighted, soft_wrap=True)
         started = time.monotonic()
         try:
-            result, refreshed = run_in_thread(connection, partial(_fetch, connection, statement))
+            with shortfalls.listen() as heard:
+                result = run_in_thread(connection, partial(_fetch, connection, statement))
         except duckdb.BinderException as error:
             raise duckdb.BinderException(misspelled.told(statement.query, str(error)) or str(error)) from error
         seconds = time.monotonic() - started
-        well = well and refreshed
+        well = well and not heard
         _print_outcome(console, statement, result)
         if console.is_terminal and seconds >= SLOW:
             console.print(f"{seconds:.1f} s", style="dim")
@@ -130,16 +130,14 @@ def run_in_thread(connection: duckdb.DuckDBPyConnection, work: Callable[[], T]) 
             raise Stopped("Stopped.") from None
 
 
-def _fetch(connection: duckdb.DuckDBPyConnection, statement: duckdb.Statement) -> tuple[Result, bool]:
-    """What a statement returned, and whether none of its rows tells of a masked view that was not refreshed."""
+def _fetch(connection: duckdb.DuckDBPyConnection, statement: duckdb.Statement) -> Result:
+    """What a statement returned."""
     cursor = connection.execute(statement)
     columns = [str(column[0]) for column in cursor.description or []]
     types = [str(column[1]) for column in cursor.description or []]
-    cause = columns.index("cause") if {"view_name", "cause"} <= set(columns) else None
     rows = cursor.fetchmany(TABLE_ROWS)
-    total, refreshed, read = 0, True, rows
+    total, read = 0, rows
     while read:
         total += len(read)
-        refreshed = refreshed and (cause is None or all(row[cause] not in NOT_REFRESHED for row in read))
         read = cursor.fetchmany(FETCHED_ROWS)
-    return Result(columns, types, rows, total), refreshed
+    return Result(columns, types, rows, total)

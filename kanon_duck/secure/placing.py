@@ -278,8 +278,9 @@ def savings(state: SeriesState, empties: Integers, ways_in: Integers, goes: Inte
 
 
 def counterfeit_price(state: SeriesState) -> float:
-    """What a counterfeit costs: the dearer, the more there are, so that their share does not grow without end."""
-    counterfeits = np.count_nonzero(~state.held() & ~state.gone() & state.living()[state.cohort])
+    """What a counterfeit costs: the dearer, the more the last release had, so that they do not grow without end."""
+    empty = ~state.held() & ~state.gone() & (state.empty_from < state.release)
+    counterfeits = int(np.count_nonzero(empty & state.living()[state.cohort]))
     share = counterfeits / max(int(np.count_nonzero(state.held())), 1)
     return COUNTERFEIT_PRICE * max(1.0, share / MANY_COUNTERFEITS) ** 2
 

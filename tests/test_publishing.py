@@ -273,6 +273,73 @@ def test_a_full_disk_leaves_the_old_file(owner: duckdb.DuckDBPyConnection) -> No
     assert release_in("bi.duckdb") == 2
 
 
+WRITES = """
+import os, sys, duckdb
+file = duckdb.connect("bi.duckdb", config={"checkpoint_threshold": "1GB"})
+file.execute(sys.argv[1])
+print("written", flush=True)
+sys.stdin.read()
+os._exit(9)
+"""
+
+
+@pytest.mark.parametrize("is_alive", [False, True])
+def test_what_others_wrote_into_the_old_file_is_not_in_the_new_one(
+    owner: duckdb.DuckDBPyConnection, tmp_path: Path, is_alive: bool
+) -> None:
+    publish(owner, "bi.duckdb")
+    change(owner)
+    written = "DELETE FROM patients_masked WHERE rowid % 3 <> 0; CREATE TABLE own AS SELECT 1 AS one"
+    with subprocess.Popen(
+        [sys.executable, "-c", WRITES, written], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as writer:
+        assert writer.stdout is not None
+        assert writer.stdout.readline() == "written\n"
+        if not is_alive:
+            writer.communicate("")
+        assert os.path.exists("bi.duckdb.wal")
+        owner.execute("CALL kanon.refresh('patients_masked', publish => true)")
+        if is_alive:
+            writer.communicate("")
+    assert not os.path.exists("bi.duckdb.wal")
+    assert release_in("bi.duckdb") == 2
+    with duckdb.connect("bi.duckdb", read_only=True) as reader:
+        assert same_rows(owner, "FROM patients_masked", reader, "FROM patients_masked")
+        assert reader.execute("FROM duckdb_tables() WHERE table_name = 'own'").fetchall() == []
+    assert verified(tmp_path / "bi.duckdb") == []
+
+
+def test_the_log_of_a_file_that_is_gone_is_not_replayed(owner: duckdb.DuckDBPyConnection) -> None:
+    subprocess.run([sys.executable, "-c", WRITES, "CREATE TABLE own AS SELECT 1"], input="", text=True, check=False)
+    os.remove("bi.duckdb")
+    assert os.path.exists("bi.duckdb.wal")
+    publish(owner, "bi.duckdb", ", storage_version => 'v1.5.0'")
+    with duckdb.connect("bi.duckdb", read_only=True) as reader:
+        assert reader.execute("FROM duckdb_tables() WHERE table_name = 'own'").fetchall() == []
+
+
+def test_a_file_that_others_change_at_once_is_not_called_published(
+    owner: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish(owner, "bi.duckdb")
+    whole = files.os.replace
+
+    def replace(new: Path, path: Path) -> None:
+        whole(new, path)
+        if path.name == "bi.duckdb":
+            with duckdb.connect(str(path)) as other:
+                other.execute("DELETE FROM patients_masked WHERE rowid = 0")
+
+    change(owner)
+    owner.execute("CALL kanon.refresh('patients_masked')")
+    with monkeypatch.context() as patch:
+        patch.setattr(files.os, "replace", replace)
+        with pytest.raises(duckdb.Error, match="was written, but does not read back under its name"):
+            publish(owner, "bi.duckdb")
+    assert owner.execute("SELECT stale FROM kanon.publications").fetchall() == [(True,)]
+    assert publish(owner, "bi.duckdb")["stale"] is False
+
+
 KILLED = """
 import sys, kanon_duck
 from kanon_duck.publishing import duckdb_file

@@ -169,6 +169,30 @@ def test_earlier_releases_stand_beside_the_current_one(owner: duckdb.DuckDBPyCon
         assert reader.execute("SELECT release FROM kanon.published ORDER BY ALL").fetchall() == [(4,), (5,)]
 
 
+def test_earlier_releases_of_a_derived_view_stand_beside_the_current_one(
+    owner: duckdb.DuckDBPyConnection, tmp_path: Path
+) -> None:
+    owner.execute("CALL kanon.refresh('patients_masked')")
+    change(owner)
+    owner.execute("CALL kanon.refresh('patients_masked')")
+    owner.execute("CALL kanon.create_masked_view('derived', derive_from => 'patients_masked', k => 15)")
+    for number in (2, 3):
+        change(owner, number)
+        owner.execute("CALL kanon.refresh('patients_masked')")
+    owner.execute("CALL kanon.publish(['derived', 'patients_masked'], 'bi.duckdb', releases => 'all')")
+    made = "SELECT view_name, release FROM kanon.releases WHERE view_name = 'derived' ORDER BY ALL"
+    with duckdb.connect("bi.duckdb", read_only=True) as reader:
+        told = "SELECT view_name, release FROM kanon.published WHERE view_name = 'derived' ORDER BY ALL"
+        releases = reader.execute(told).fetchall()
+        assert releases == owner.execute(made).fetchall()
+        assert releases[0] == ("derived", 2)
+        assert len(releases) > 1
+        for _, release in releases[:-1]:
+            rows = f"FROM kanon.as_of('derived', {release})"
+            assert same_rows(owner, rows, reader, f"FROM releases.derived_{release}")
+    assert verified(tmp_path / "bi.duckdb") == []
+
+
 def test_refresh_publishes_and_a_failing_target_never_loses_it(
     owner: duckdb.DuckDBPyConnection, tmp_path: Path
 ) -> None:

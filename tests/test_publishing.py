@@ -220,6 +220,20 @@ def test_refresh_publishes_and_a_failing_target_never_loses_it(
     assert owner.execute("SELECT release, stale FROM kanon.publish_all()").fetchall() == [(2, False)]
 
 
+@pytest.mark.parametrize("refreshed", ["patients_masked", "derived"])
+def test_views_that_are_released_together_are_published_together(
+    owner: duckdb.DuckDBPyConnection, refreshed: str
+) -> None:
+    owner.execute("CALL kanon.create_masked_view('derived', derive_from => 'patients_masked', k => 15)")
+    publish(owner, "parent.duckdb")
+    owner.execute("CALL kanon.publish('derived', 'derived.duckdb')")
+    change(owner)
+    owner.execute(f"CALL kanon.refresh('{refreshed}', publish => true)")
+    listed = "SELECT view_name, release, stale FROM kanon.publications ORDER BY ALL"
+    assert owner.execute(listed).fetchall() == [("derived", 2, False), ("patients_masked", 2, False)]
+    assert release_in("parent.duckdb") == release_in("derived.duckdb") == 2
+
+
 FAULTS = [
     ("folder.duckdb", "there is a folder of that name"),
     ("missing/bi.duckdb", "its folder does not exist"),

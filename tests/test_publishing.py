@@ -465,6 +465,22 @@ def test_files_of_others_stay(owner: duckdb.DuckDBPyConnection) -> None:
         publish(owner, "bi.csv/")
 
 
+@pytest.mark.parametrize("target", ["bi.duckdb", "bi.parquet", "bi.csv", "bi/"])
+def test_a_check_of_others_stays(owner: duckdb.DuckDBPyConnection, target: str) -> None:
+    verification = Path("bi/verify.sql" if target == "bi/" else f"{target}.verify.sql")
+    verification.parent.mkdir(exist_ok=True)
+    for _ in range(2):  # for a new target, and for one that was published
+        verification.write_text("-- my own\nSELECT 1")
+        before = sorted(os.listdir(verification.parent))
+        with pytest.raises(duckdb.Error, match=r"verify\.sql, which holds something that kanon_duck has not published"):
+            publish(owner, target)
+        assert verification.read_text() == "-- my own\nSELECT 1"
+        assert sorted(os.listdir(verification.parent)) == before
+        verification.unlink()
+        publish(owner, target)
+        publish(owner, target)
+
+
 def test_a_folder_holds_what_the_last_call_named(owner: duckdb.DuckDBPyConnection) -> None:
     owner.execute("CREATE TABLE staff AS SELECT i AS id, 20 + i % 9 AS age FROM range(40) AS r(i)")
     owner.execute(

@@ -169,6 +169,30 @@ def test_earlier_releases_stand_beside_the_current_one(owner: duckdb.DuckDBPyCon
         assert reader.execute("SELECT release FROM kanon.published ORDER BY ALL").fetchall() == [(4,), (5,)]
 
 
+def test_earlier_releases_of_a_derived_view_stand_beside_the_current_one(
+    owner: duckdb.DuckDBPyConnection, tmp_path: Path
+) -> None:
+    owner.execute("CALL kanon.refresh('patients_masked')")
+    change(owner)
+    owner.execute("CALL kanon.refresh('patients_masked')")
+    owner.execute("CALL kanon.create_masked_view('derived', derive_from => 'patients_masked', k => 15)")
+    for number in (2, 3):
+        change(owner, number)
+        owner.execute("CALL kanon.refresh('patients_masked')")
+    owner.execute("CALL kanon.publish(['derived', 'patients_masked'], 'bi.duckdb', releases => 'all')")
+    made = "SELECT view_name, release FROM kanon.releases WHERE view_name = 'derived' ORDER BY ALL"
+    with duckdb.connect("bi.duckdb", read_only=True) as reader:
+        told = "SELECT view_name, release FROM kanon.published WHERE view_name = 'derived' ORDER BY ALL"
+        releases = reader.execute(told).fetchall()
+        assert releases == owner.execute(made).fetchall()
+        assert releases[0] == ("derived", 2)
+        assert len(releases) > 1
+        for _, release in releases[:-1]:
+            rows = f"FROM kanon.as_of('derived', {release})"
+            assert same_rows(owner, rows, reader, f"FROM releases.derived_{release}")
+    assert verified(tmp_path / "bi.duckdb") == []
+
+
 def test_refresh_publishes_and_a_failing_target_never_loses_it(
     owner: duckdb.DuckDBPyConnection, tmp_path: Path
 ) -> None:
@@ -194,6 +218,20 @@ def test_refresh_publishes_and_a_failing_target_never_loses_it(
     assert owner.execute(told).fetchall() == [(1, True, True)]
     os.mkdir("gone")
     assert owner.execute("SELECT release, stale FROM kanon.publish_all()").fetchall() == [(2, False)]
+
+
+@pytest.mark.parametrize("refreshed", ["patients_masked", "derived"])
+def test_views_that_are_released_together_are_published_together(
+    owner: duckdb.DuckDBPyConnection, refreshed: str
+) -> None:
+    owner.execute("CALL kanon.create_masked_view('derived', derive_from => 'patients_masked', k => 15)")
+    publish(owner, "parent.duckdb")
+    owner.execute("CALL kanon.publish('derived', 'derived.duckdb')")
+    change(owner)
+    owner.execute(f"CALL kanon.refresh('{refreshed}', publish => true)")
+    listed = "SELECT view_name, release, stale FROM kanon.publications ORDER BY ALL"
+    assert owner.execute(listed).fetchall() == [("derived", 2, False), ("patients_masked", 2, False)]
+    assert release_in("parent.duckdb") == release_in("derived.duckdb") == 2
 
 
 FAULTS = [
@@ -271,6 +309,73 @@ def test_a_full_disk_leaves_the_old_file(owner: duckdb.DuckDBPyConnection) -> No
     assert not [name for name in os.listdir() if files.NEW in name]
     assert publish(owner, "bi.duckdb")["release"] == 2
     assert release_in("bi.duckdb") == 2
+
+
+WRITES = """
+import os, sys, duckdb
+file = duckdb.connect("bi.duckdb", config={"checkpoint_threshold": "1GB"})
+file.execute(sys.argv[1])
+print("written", flush=True)
+sys.stdin.read()
+os._exit(9)
+"""
+
+
+@pytest.mark.parametrize("is_alive", [False, True])
+def test_what_others_wrote_into_the_old_file_is_not_in_the_new_one(
+    owner: duckdb.DuckDBPyConnection, tmp_path: Path, is_alive: bool
+) -> None:
+    publish(owner, "bi.duckdb")
+    change(owner)
+    written = "DELETE FROM patients_masked WHERE rowid % 3 <> 0; CREATE TABLE own AS SELECT 1 AS one"
+    with subprocess.Popen(
+        [sys.executable, "-c", WRITES, written], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as writer:
+        assert writer.stdout is not None
+        assert writer.stdout.readline() == "written\n"
+        if not is_alive:
+            writer.communicate("")
+        assert os.path.exists("bi.duckdb.wal")
+        owner.execute("CALL kanon.refresh('patients_masked', publish => true)")
+        if is_alive:
+            writer.communicate("")
+    assert not os.path.exists("bi.duckdb.wal")
+    assert release_in("bi.duckdb") == 2
+    with duckdb.connect("bi.duckdb", read_only=True) as reader:
+        assert same_rows(owner, "FROM patients_masked", reader, "FROM patients_masked")
+        assert reader.execute("FROM duckdb_tables() WHERE table_name = 'own'").fetchall() == []
+    assert verified(tmp_path / "bi.duckdb") == []
+
+
+def test_the_log_of_a_file_that_is_gone_is_not_replayed(owner: duckdb.DuckDBPyConnection) -> None:
+    subprocess.run([sys.executable, "-c", WRITES, "CREATE TABLE own AS SELECT 1"], input="", text=True, check=False)
+    os.remove("bi.duckdb")
+    assert os.path.exists("bi.duckdb.wal")
+    publish(owner, "bi.duckdb", ", storage_version => 'v1.5.0'")
+    with duckdb.connect("bi.duckdb", read_only=True) as reader:
+        assert reader.execute("FROM duckdb_tables() WHERE table_name = 'own'").fetchall() == []
+
+
+def test_a_file_that_others_change_at_once_is_not_called_published(
+    owner: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish(owner, "bi.duckdb")
+    whole = files.os.replace
+
+    def replace(new: Path, path: Path) -> None:
+        whole(new, path)
+        if path.name == "bi.duckdb":
+            with duckdb.connect(str(path)) as other:
+                other.execute("DELETE FROM patients_masked WHERE rowid = 0")
+
+    change(owner)
+    owner.execute("CALL kanon.refresh('patients_masked')")
+    with monkeypatch.context() as patch:
+        patch.setattr(files.os, "replace", replace)
+        with pytest.raises(duckdb.Error, match="was written, but does not read back under its name"):
+            publish(owner, "bi.duckdb")
+    assert owner.execute("SELECT stale FROM kanon.publications").fetchall() == [(True,)]
+    assert publish(owner, "bi.duckdb")["stale"] is False
 
 
 KILLED = """
@@ -358,6 +463,22 @@ def test_files_of_others_stay(owner: duckdb.DuckDBPyConnection) -> None:
             publish(owner, target)
     with pytest.raises(duckdb.Error, match="there is a file of that name"):
         publish(owner, "bi.csv/")
+
+
+@pytest.mark.parametrize("target", ["bi.duckdb", "bi.parquet", "bi.csv", "bi/"])
+def test_a_check_of_others_stays(owner: duckdb.DuckDBPyConnection, target: str) -> None:
+    verification = Path("bi/verify.sql" if target == "bi/" else f"{target}.verify.sql")
+    verification.parent.mkdir(exist_ok=True)
+    for _ in range(2):  # for a new target, and for one that was published
+        verification.write_text("-- my own\nSELECT 1")
+        before = sorted(os.listdir(verification.parent))
+        with pytest.raises(duckdb.Error, match=r"verify\.sql, which holds something that kanon_duck has not published"):
+            publish(owner, target)
+        assert verification.read_text() == "-- my own\nSELECT 1"
+        assert sorted(os.listdir(verification.parent)) == before
+        verification.unlink()
+        publish(owner, target)
+        publish(owner, target)
 
 
 def test_a_folder_holds_what_the_last_call_named(owner: duckdb.DuckDBPyConnection) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from kanon_duck.catalog.views import MaskedView, find_view
+from kanon_duck.catalog.views import MaskedView, find_view, view_named
 from kanon_duck.errors import KanonError
-from kanon_duck.maintenance.refresh import refresh
+from kanon_duck.maintenance.refresh import refresh, series_views
 from kanon_duck.publishing.publication import publish, stale
 from kanon_duck.publishing.record import publications
 from kanon_duck.runtime import arguments as read
@@ -14,6 +14,8 @@ from kanon_duck.runtime.call import Call, Row
 
 def run(call: Call) -> list[Row]:
     """Bring a masked view up to date, or tell what that would do; afterwards publish it where it was published before.
+
+    Views that are released together are published together.
 
     Guarantee: the refresh is committed before anything is published, so a target that fails never loses it.
     """
@@ -30,11 +32,20 @@ def run(call: Call) -> list[Row]:
 
 
 def _publish(call: Call, view: MaskedView) -> list[str]:
-    """Publish a masked view where it was published before; returns what stood in the way as warnings."""
-    if not any(view.name in each.views for each in publications(call.database)):
-        return [f"publish is true, but {view.name} was never published: CALL kanon.publish('{view.name}', ...) first"]
+    """Publish a masked view, and those that were released with it, where each was published before.
+
+    Returns
+    -------
+    list of str
+        What stood in the way, as warnings.
+    """
     warnings = []
-    for publication in stale(call, view):
+    if not any(view.name in each.views for each in publications(call.database)):
+        warnings = [
+            f"publish is true, but {view.name} was never published: CALL kanon.publish('{view.name}', ...) first"
+        ]
+    parent = view if view.derive_from is None else view_named(call, view.derive_from)
+    for publication in stale(call, series_views(call, parent)):
         try:
             warnings += publish(call, publication)[0]["warnings"]
         except KanonError as error:

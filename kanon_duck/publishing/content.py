@@ -84,13 +84,17 @@ def earlier(call: Call, view: MaskedView) -> list[Content]:
 
     Guarantee: of a secure view these are only releases of the present series, which are proved safe together.
     """
-    first = view.first_release
-    if view.secure and not has_slots(call.database, view.number):
-        return []  # made by an early kanon_duck, which proved nothing
-    if view.secure:
-        first = max(first, call.database.value(f"SELECT min(born) FROM {slots_table(view.number)}") or view.release)
-    releases = range(first, view.release)
-    return [_content(call, view, release, f"{view.view}_{release}") for release in releases]
+    database, first = call.database, view.first_release
+    if view.secure and view.derive_from is None:  # a derived view is of one series, which cannot end before it
+        if not has_slots(database, view.number):
+            return []  # made by an early kanon_duck, which proved nothing
+        first = max(first, database.value(f"SELECT min(born) FROM {slots_table(view.number)}") or view.release)
+    releases = database.rows(
+        "SELECT release FROM kanon_private.releases WHERE view_number = ? AND release >= ? AND release < ? "
+        "ORDER BY release",
+        [view.number, first, view.release],
+    )
+    return [_content(call, view, release, f"{view.view}_{release}") for (release,) in releases]
 
 
 def refuse_same_names(views: list[MaskedView]) -> None:

@@ -24,6 +24,9 @@ from kanon_duck.runtime.database import StatementError, open_file
 STORAGE_VERSION = "v1.2.0"
 """What present drivers of BI tools open."""
 
+LOGS = (".wal", ".wal.checkpoint", ".wal.recovery", ".checkpoint.wal", ".recovery.wal")
+"""What DuckDB 1.5 and 2.0 add to the name of a database file for its log, which they replay into the file."""
+
 PUBLISHED = """
     CREATE TABLE kanon.published (
         view_name     VARCHAR,
@@ -43,11 +46,17 @@ def publish_duckdb_file(call: Call, path: Path, contents: list[Content], storage
     """Write releases into a new database file, read it back, and let it take the place of the old one.
 
     Guarantee: the file holds released rows, the declared models, and the released part of the hierarchies. It is
-    written from nothing, so no free block holds anything else.
+    written from nothing, so no free block holds anything else. What others have written into the old file, or into
+    its log, is not in the new one.
+
+    Raises
+    ------
+    KanonError
+        When the file holds something else; where that is found under its final name, the old one is gone.
     """
     database = call.database
     verification = verification_of(path)
-    with new_files(call, verification, path) as (new_verification, new):
+    with new_files(call, verification, path, logs=LOGS) as (new_verification, new):
         call.commit_so_far()  # a transaction writes into one database alone
         with _attached(call, new, storage_version or STORAGE_VERSION) as name:
             earlier = exp.table_(EARLIER, db=name, quoted=True)
@@ -64,6 +73,13 @@ def publish_duckdb_file(call: Call, path: Path, contents: list[Content], storage
         text = write_verification(database, [(content, _table(content)) for content in contents], how)
         new_verification.write_text(text, encoding="utf-8")
         _read_back(new, contents, expected, text)
+    try:
+        _read_back(path, contents, expected, text)
+    except (KanonError, StatementError) as error:
+        raise KanonError(
+            f"target {path} was written, but does not read back under its name, so somebody else writes into it: let "
+            f"readers open it with read_only, and publish again ({error.reason})"
+        ) from error
 
 
 def is_published(path: Path) -> bool:

@@ -8,7 +8,7 @@ import os
 import shutil
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -63,12 +63,20 @@ def refuse_file(folder: Path) -> None:
 
 
 @contextmanager
-def new_files(call: Call, *paths: Path) -> Iterator[list[Path]]:
+def new_files(call: Call, *paths: Path, logs: Sequence[str] = ()) -> Iterator[list[Path]]:
     """Let the body write files under other names; in the end they take the place of the old ones, in the given order.
 
     Guarantee: a reader sees the old file or the new one, each whole, whatever happens to this process; readers that
     have the old one open keep it. What the body writes is on the disk before it takes any place, and is removed
-    where the body fails.
+    where the body fails. What stands beside the old target as its log never stands beside the new one.
+
+    Parameters
+    ----------
+    call : Call
+    *paths : Path
+        The target is the last one.
+    logs : sequence of str
+        What is added to the target's name for the files of its log.
 
     Raises
     ------
@@ -86,8 +94,10 @@ def new_files(call: Call, *paths: Path) -> Iterator[list[Path]]:
             if path.exists():
                 shutil.copymode(path, new)
         call.checkpoint(None)
+        _remove_logs(target, logs)
         for new, path in zip(written, paths, strict=True):
             os.replace(new, path)
+        _remove_logs(target, logs)  # who writes into the old file may have made it anew
         _to_disk(target.parent)
     except OSError as error:
         raise _unwritable(target, REMEDIES.get(error.errno or 0, f"{error.strerror or error}")) from error
@@ -95,8 +105,13 @@ def new_files(call: Call, *paths: Path) -> Iterator[list[Path]]:
         raise _unwritable(target, _told(error)) from error
     finally:
         for new in written:
-            for each in (new, new.with_name(f"{new.name}.wal")):
-                each.unlink(missing_ok=True)
+            new.unlink(missing_ok=True)
+            _remove_logs(new, logs)
+
+
+def _remove_logs(path: Path, logs: Sequence[str]) -> None:
+    for end in logs:
+        path.with_name(f"{path.name}{end}").unlink(missing_ok=True)
 
 
 def _told(error: StatementError) -> str:

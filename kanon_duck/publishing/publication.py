@@ -70,12 +70,13 @@ def _write(call: Call, target: Target, publication: Publication, views: list[Mas
     return warnings
 
 
-def stale(call: Call, of_view: MaskedView | None = None) -> list[Publication]:
-    """What was published and is not up to date, all or that of one masked view; nor is a file that is gone."""
+def stale(call: Call, of_views: list[MaskedView] | None = None) -> list[Publication]:
+    """What was published and is not up to date, all or that of some masked views; nor is a file that is gone."""
     outdated = {target for (target,) in call.database.rows("SELECT target FROM kanon.publications WHERE stale")}
+    named = None if of_views is None else {view.name for view in of_views}
     found = []
     for each in publications(call.database):
-        if not each.views or (of_view is not None and of_view.name not in each.views):
+        if not each.views or (named is not None and named.isdisjoint(each.views)):
             continue
         if each.target in outdated or _is_missing(each):
             found.append(each)

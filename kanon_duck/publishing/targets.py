@@ -83,6 +83,7 @@ def read_target(call: Call, text: str) -> Target:
     kind = path.suffix.lower()
     if kind not in FILES:
         return _attached(call, text)
+    _refuse_other_verification(verification_of(path))
     return replace(FILES[kind](call, path), refuse_unwritable=partial(refuse_folder, path))
 
 
@@ -125,12 +126,11 @@ FILES = dict.fromkeys((".duckdb", ".ddb", ".db"), _duckdb_file) | {
 
 def _parquet_folder(folder: Path) -> Target:
     _refuse_patterns(folder)
+    _refuse_other_verification(folder / "verify.sql")
 
     def is_ours(views: list[MaskedView]) -> bool:
         files = [file_in(folder, view.view) for view in views]
-        verification = folder / "verify.sql"
-        ours = not verification.exists() or is_verification(verification)
-        return ours and all(not file.exists() or parquet.is_published(file) for file in files)
+        return all(not file.exists() or parquet.is_published(file) for file in files)
 
     return Target(
         f"{folder}/",
@@ -139,6 +139,20 @@ def _parquet_folder(folder: Path) -> Target:
         is_ours,
         refuse_unwritable=partial(refuse_file, folder),
     )
+
+
+def _refuse_other_verification(verification: Path) -> None:
+    """Refuse a target whose ``verify.sql`` would take the place of a file of somebody's own.
+
+    Raises
+    ------
+    KanonError
+    """
+    if verification.exists() and not is_verification(verification):
+        raise KanonError(
+            f"target would put its check into {verification}, which holds something that kanon_duck has not published: "
+            "name another target, or remove what is there"
+        )
 
 
 def _refuse_patterns(path: Path) -> None:

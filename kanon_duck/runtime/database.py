@@ -171,13 +171,25 @@ class Database:
 def open_file(path: Path, read_only: bool = False) -> Database:
     """A database file of its own, opened apart from the owner's database; `Database.close` closes it.
 
+    Guarantee: what is read is the file that has this name now, also where this process still reads an older one, as
+    DuckDB shares what `duckdb.connect` has opened, and not what is attached.
+
     Raises
     ------
     StatementError
         When DuckDB cannot open it.
     """
     with _carrying(f"-- open {path}"):
-        return Database(duckdb.connect(str(path), read_only=read_only))
+        if not read_only:
+            return Database(duckdb.connect(str(path)))
+        connection = duckdb.connect()
+        try:
+            literal = exp.Literal.string(str(path)).sql(dialect="duckdb")
+            connection.execute(f"ATTACH {literal} AS opened_file (TYPE duckdb, READ_ONLY); USE opened_file")
+        except duckdb.Error:
+            connection.close()
+            raise
+        return Database(connection)
 
 
 def script(name: str) -> str:

@@ -226,15 +226,15 @@ def test_the_private_history_knows_the_same_people(old: str) -> None:
 
 
 @pytest.mark.surface
-def test_readers_with_duckdb_alone_go_on_reading_during_an_upgrade(old: str, later: Upgrader) -> None:
+def test_readers_with_duckdb_alone_go_on_reading_during_an_upgrade(one_old: str, later: Upgrader) -> None:
     later(STEPS)
-    with duckdb.connect(old) as plain:
+    with duckdb.connect(one_old) as plain:
         readers = [plain.cursor(), plain.cursor()]
         readers[0].execute("BEGIN")
         seen = [reader.execute("FROM masked ORDER BY ALL").fetchall() for reader in readers]
         plain.execute("BEGIN")
         plain.execute("UPDATE patients SET name = 'somebody' WHERE id = 7")
-        kanon_duck.connect(old).close()
+        kanon_duck.connect(one_old).close()
         plain.execute("COMMIT")
         assert [reader.execute("FROM masked ORDER BY ALL").fetchall() for reader in readers] == seen
         readers[0].execute("COMMIT")
@@ -242,7 +242,7 @@ def test_readers_with_duckdb_alone_go_on_reading_during_an_upgrade(old: str, lat
         [(release,)] = readers[0].execute("SELECT release FROM kanon.masked_views WHERE name = 'masked'").fetchall()
         now = readers[0].execute("FROM kanon.as_of('masked', ?) ORDER BY ALL", [release]).fetchall()
         assert now == seen[0] == seen[1]
-    assert version_of(old) == LATER
+    assert version_of(one_old) == LATER
 
 
 @pytest.mark.parametrize("filled", [fill, pytest.param(fill_with_triggers, marks=NEEDS_TRIGGERS)])
@@ -432,21 +432,21 @@ SLOW = 100 * "SELECT max(hash(a.range, b.range)) FROM range(4_000) a, range(25_0
     ],
     ids=["syntax", "statement", "for each"],
 )
-def test_a_step_that_fails_leaves_the_old_version(old: str, later: Upgrader, wrong: str) -> None:
-    before = contents(old)
+def test_a_step_that_fails_leaves_the_old_version(one_old: str, later: Upgrader, wrong: str) -> None:
+    before = contents(one_old)
     later(STEPS | {LATER: STEPS[LATER] + wrong})
     with pytest.raises(kanon_duck.KanonError, match=rf"stays as it was: step {LATER:04}_made_up.sql failed"):
-        kanon_duck.connect(old)
-    assert contents(old) == before
+        kanon_duck.connect(one_old)
+    assert contents(one_old) == before
     later(STEPS)
-    kanon_duck.connect(old).close()
-    assert version_of(old) == LATER
+    kanon_duck.connect(one_old).close()
+    assert version_of(one_old) == LATER
 
 
 def test_a_script_that_fails_after_the_steps_leaves_the_old_version(
-    old: str, later: Upgrader, monkeypatch: pytest.MonkeyPatch
+    one_old: str, later: Upgrader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = contents(old)
+    before = contents(one_old)
     later(STEPS)
     real = installation.script
     with monkeypatch.context() as patch:
@@ -454,10 +454,10 @@ def test_a_script_that_fails_after_the_steps_leaves_the_old_version(
             installation, "script", lambda name: real(name) + "FROM missing" * (name == installation.SCRIPTS[-1])
         )
         with pytest.raises(kanon_duck.KanonError, match="missing does not exist"):
-            kanon_duck.connect(old)
-    assert contents(old) == before
-    kanon_duck.connect(old).close()
-    assert version_of(old) == LATER
+            kanon_duck.connect(one_old)
+    assert contents(one_old) == before
+    kanon_duck.connect(one_old).close()
+    assert version_of(one_old) == LATER
 
 
 @contextmanager
@@ -476,22 +476,22 @@ def begun(path: str, steps: Path, reached: Path) -> Iterator[subprocess.Popen[by
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
 def test_a_process_that_ends_in_the_middle_leaves_the_old_version(
-    old: str, tmp_path: Path, later: Upgrader, how: signal.Signals
+    one_old: str, tmp_path: Path, later: Upgrader, how: signal.Signals
 ) -> None:
-    before, seen = contents(old), readings(old)
+    before, seen = contents(one_old), readings(one_old)
     reached = tmp_path / "reached.csv"
     write_steps(tmp_path / "steps", STEPS | {LATER: STEPS[LATER] + REACHED.format(reached) + SLOW})
-    with begun(old, tmp_path / "steps", reached) as process:
+    with begun(one_old, tmp_path / "steps", reached) as process:
         time.sleep(0.2)
         process.send_signal(how)
         output, error = process.communicate(timeout=30)
     assert (process.returncode, output) == ((-how, b"") if how == signal.SIGKILL else (130, b"")), error
-    assert contents(old) == before
-    assert readings(old) == seen
+    assert contents(one_old) == before
+    assert readings(one_old) == seen
     later(STEPS)
-    kanon_duck.connect(old).close()
-    assert version_of(old) == LATER
-    assert readings(old) == seen
+    kanon_duck.connect(one_old).close()
+    assert version_of(one_old) == LATER
+    assert readings(one_old) == seen
 
 
 @pytest.mark.surface
@@ -522,19 +522,19 @@ def test_a_process_that_is_killed_near_the_commit_leaves_one_version_whole(
 
 @pytest.mark.parametrize("steps", [{}, STEPS], ids=["present", "later"])
 def test_a_process_that_ends_after_the_commit_leaves_the_new_version(
-    old: str, tmp_path: Path, later: Upgrader, steps: dict[int, str]
+    one_old: str, tmp_path: Path, later: Upgrader, steps: dict[int, str]
 ) -> None:
-    seen = readings(old)
-    with duckdb.connect(old) as connection:
+    seen = readings(one_old)
+    with duckdb.connect(one_old) as connection:
         connection.execute("UPDATE kanon_private.catalog SET scripts = 'others'")
     later(steps)
     crashed = tmp_path / "crashed"
     crashed.mkdir()
-    with kanon_duck.connect(old) as connection:
+    with kanon_duck.connect(one_old) as connection:
         before = columns(connection)
-        for path in (old, f"{old}.wal"):  # as they are when the process is killed now
+        for path in (one_old, f"{one_old}.wal"):  # as they are when the process is killed now
             shutil.copy(path, crashed)
-    found = str(crashed / Path(old).name)
+    found = str(crashed / Path(one_old).name)
     assert version_of(found) == max(steps, default=CATALOG_VERSION)
     assert readings(found) == seen
     with kanon_duck.connect(found) as connection:

@@ -99,6 +99,13 @@ def offer(state: SeriesState, bounds: Bounds, static: NDArray[np.bool_] | None =
     return Offer(of_cohort * bounds.tuples + distinct[:found], counts[:found], stops, bounds.tuples)
 
 
+def lies_in(state: SeriesState, cohorts: Integers) -> NDArray[np.bool_]:
+    """Which slots lie in one of some cohorts."""
+    some = np.zeros(state.cohorts, bool)
+    some[cohorts] = True
+    return some[state.cohort]
+
+
 def sound_cohorts(state: SeriesState, bounds: Bounds, offered: Offer) -> NDArray[np.bool_]:
     """Which cohorts have k static base slots with diverse enough values."""
     return (offered.rows() >= bounds.k) & bounds.diverse(offered.stops, offered.keys % bounds.tuples)
@@ -116,7 +123,9 @@ def sound_parts(state: SeriesState, bounds: Bounds, offered: Offer, static: NDAr
     original = static & (state.witness == NONE)
     witness = state.witness[slots]
     cohort = state.cohort[witness]
-    wrong = (offer(state, bounds, original).count(cohort, state.value[slots]) == 0) | ~original[witness]
+    wrong = (
+        offer(state, bounds, original & lies_in(state, cohort)).count(cohort, state.value[slots]) == 0
+    ) | ~original[witness]
     wrong |= state.gone()[slots]
     sound[state.cohort[slots[wrong]]] = False
     sound[cohort[wrong]] = False
@@ -156,8 +165,8 @@ def lasting(state: SeriesState, bounds: Bounds, offered: Offer) -> Offer:
     np.minimum.at(first, state.cohort[base], state.born[base])
     oldest = np.zeros(state.slots, bool)
     oldest[base] = state.born[base] == first[state.cohort[base]]
-    early = offer(state, bounds, oldest).count(cohort[parted], value[parted])
-    original = static & (state.witness == NONE)
+    early = offer(state, bounds, oldest & lies_in(state, cohort[parted])).count(cohort[parted], value[parted])
+    original = static & (state.witness == NONE) & lies_in(state, former[cohort[parted]])
     early += offer(state, bounds, original).count(former[cohort[parted]], value[parted])
     counts = offered.counts.copy()
     counts[parted] = np.minimum(counts[parted], early)
@@ -264,7 +273,10 @@ def certifying(state: SeriesState, bounds: Bounds, offered: Offer, links: Links,
     of_group = np.repeat(np.arange(len(links.stops)), np.diff(links.stops, prepend=0))
     has = np.isin(group[slots[which]] * bounds.tuples + value, of_group * bounds.tuples + links.values)
     helps = static.copy()
-    helps[slots[np.bincount(which, ~has, minlength=len(slots)) == 0]] = True
+    helping = slots[np.bincount(which, ~has, minlength=len(slots)) == 0]
+    if not len(helping):
+        return offered
+    helps[helping] = True
     return offer(state, bounds, helps)
 
 
@@ -283,7 +295,8 @@ def gone_rightly(state: SeriesState, bounds: Bounds, static: NDArray[np.bool_], 
     witness = state.witness[slots]
     original = static & (state.witness == NONE)
     elsewhere = original[door] & original[witness] & (state.cohort[witness] == cohort)
-    elsewhere &= offer(state, bounds, original).count(cohort, state.value[slots]) > 0
+    offered = offer(state, bounds, original & lies_in(state, cohort))
+    elsewhere &= offered.count(cohort, state.value[slots]) > 0
     return right & (witness != NONE) & ((witness == door) | elsewhere)
 
 

@@ -106,6 +106,11 @@ def lies_in(state: SeriesState, cohorts: Integers) -> NDArray[np.bool_]:
     return some[state.cohort]
 
 
+def offered_by_originals(state: SeriesState, bounds: Bounds, static: NDArray[np.bool_], cohorts: Integers) -> Offer:
+    """What some cohorts offer on static slots that they formed with; others offer nothing here."""
+    return offer(state, bounds, static & (state.witness == NONE) & lies_in(state, cohorts))
+
+
 def sound_cohorts(state: SeriesState, bounds: Bounds, offered: Offer) -> NDArray[np.bool_]:
     """Which cohorts have k static base slots with diverse enough values."""
     return (offered.rows() >= bounds.k) & bounds.diverse(offered.stops, offered.keys % bounds.tuples)
@@ -166,8 +171,9 @@ def lasting(state: SeriesState, bounds: Bounds, offered: Offer) -> Offer:
     oldest = np.zeros(state.slots, bool)
     oldest[base] = state.born[base] == first[state.cohort[base]]
     early = offer(state, bounds, oldest & lies_in(state, cohort[parted])).count(cohort[parted], value[parted])
-    original = static & (state.witness == NONE) & lies_in(state, former[cohort[parted]])
-    early += offer(state, bounds, original).count(former[cohort[parted]], value[parted])
+    early += offered_by_originals(state, bounds, static, former[cohort[parted]]).count(
+        former[cohort[parted]], value[parted]
+    )
     counts = offered.counts.copy()
     counts[parted] = np.minimum(counts[parted], early)
     return replace(offered, counts=counts)
@@ -295,7 +301,7 @@ def gone_rightly(state: SeriesState, bounds: Bounds, static: NDArray[np.bool_], 
     witness = state.witness[slots]
     original = static & (state.witness == NONE)
     elsewhere = original[door] & original[witness] & (state.cohort[witness] == cohort)
-    offered = offer(state, bounds, original & lies_in(state, cohort))
+    offered = offered_by_originals(state, bounds, static, cohort)
     elsewhere &= offered.count(cohort, state.value[slots]) > 0
     return right & (witness != NONE) & ((witness == door) | elsewhere)
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from kanon_duck.kernels.secure_pool import GOES_WITH_ANY, MOST_DOORS, STAYS
 from kanon_duck.secure.bounds import Bounds
-from kanon_duck.secure.certificates import failures, lies_in, offer, sound_cohorts
+from kanon_duck.secure.certificates import failures, offer, offered_by_originals, sound_cohorts
 from kanon_duck.secure.people import claimed, sound_without
 from kanon_duck.secure.state import NONE, SeriesState, own_copy
 
@@ -67,7 +67,7 @@ def goes_with_any(
 ) -> NDArray[np.bool_]:
     """Which company can be taken away beside any original slot: that came beside one, with a value they offer."""
     original = static & (state.witness == NONE)
-    offers = offer(state, bounds, original & lies_in(state, state.cohort[company]))
+    offers = offered_by_originals(state, bounds, static, state.cohort[company])
     offered = offers.count(state.cohort[company], state.value[company]) > 0
     return offered & original[state.witness[company]]
 
